@@ -12,7 +12,7 @@
 /* The most items of an image, and the most passes that its steps begin. */
 typedef struct needs {
     int64_t items, passes;
-    int counts;
+    int counts, looks; /* takes statistics, looks at other pixels */
 } needs;
 
 static int64_t larger(int64_t a, int64_t b)
@@ -31,8 +31,9 @@ static needs needs_of(const mot_step_facts *facts, int interpolates)
     const unsigned looks = bit_of(MOTLEY_SHAPE_STENCIL) | bit_of(MOTLEY_SHAPE_FILTER) | bit_of(MOTLEY_SHAPE_BLUR) |
                            (interpolates ? bit_of(MOTLEY_SHAPE_WARP) : 0);
     const int64_t each = facts->shapes & bit_of(MOTLEY_SHAPE_BLUR) ? MOT_WIDE_BOX_PASSES : 1;
-    needs n = { facts->steps * each, 0, (facts->shapes & bit_of(MOTLEY_SHAPE_STATS)) != 0 };
-    n.passes = facts->shapes & looks || facts->taps > 0 ? n.items : n.counts ? facts->statistics : 0;
+    needs n = { facts->steps * each, 0, (facts->shapes & bit_of(MOTLEY_SHAPE_STATS)) != 0,
+                facts->shapes & looks || facts->taps > 0 };
+    n.passes = n.looks ? n.items : n.counts ? facts->statistics : 0;
     return n;
 }
 
@@ -46,13 +47,14 @@ static needs needs_of_policy(const motley_policy *policy)
 
 static needs needs_of_transform(const mot_transform *t)
 {
-    needs all = { 0, 0, 0 };
+    needs all = { 0, 0, 0, 0 };
     for (uint32_t s = 0; s < t->stages; s++) {
         const mot_stage *const stage = &t->stage[s];
         const needs own = stage->policy ? needs_of_policy(stage->policy) : needs_of(&t->fact[s].steps, 0);
         all.items += own.items;
         all.passes += own.passes;
         all.counts |= own.counts;
+        all.looks |= own.looks;
     }
     return all;
 }
@@ -60,9 +62,9 @@ static needs needs_of_transform(const mot_transform *t)
 /* Of given steps, the most of any image. */
 static needs needs_of_given(const mot_step *steps, size_t images, size_t each, const int32_t *counts)
 {
-    needs most = { 0, 0, 0 };
+    needs most = { 0, 0, 0, 0 };
     for (size_t i = 0; i < images; i++) {
-        needs own = { 0, 0, 0 };
+        needs own = { 0, 0, 0, 0 };
         for (size_t k = 0; k < (counts ? (size_t)counts[i] : each); k++) {
             const mot_step *const step = &steps[i * each + k];
             mot_step_facts facts = { .steps = 1, .statistics = 1, .taps = step->op == MOTLEY_STEP_KERNEL_BLUR };
@@ -74,6 +76,7 @@ static needs needs_of_given(const mot_step *steps, size_t images, size_t each, c
             own.items += more.items;
             own.passes += 2 * more.passes; /* another one may begin behind it */
             most.counts |= more.counts;
+            most.looks |= more.looks;
         }
         own.passes = own.passes < own.items ? own.passes + (own.passes > 0) : own.items;
         most.items = larger(most.items, own.items);
@@ -93,12 +96,16 @@ static void add_place(mot_wide_call *call, const mot_sizes *most, unsigned filte
             const mot_resize_axis axis = mot_resize_axis_of((motley_filter)filter, from, 0, (float)from, to);
             taps[k] = (int)larger(taps[k], mot_resize_taps(&axis));
         }
+    call->looks |= (filters & ~bit_of(MOTLEY_FILTER_NEAREST)) != 0;
     if (filters)
         call->table_bytes = larger(call->table_bytes, mot_wide_table_bytes(dst->width, taps[0], dst->height, taps[1]));
     call->spare_floats = larger(call->spare_floats, (int64_t)dst->width * dst->height * call->channels);
+    if (call->by_pixel)
+        call->blocks = larger(call->blocks, mot_wide_blocks(1, dst->width, dst->height, 0));
     for (int quads = 0; quads < 2; quads++)
         call->blocks =
-            larger(call->blocks, mot_wide_blocks(mot_wide_pixels(call->channels, 0), dst->width, dst->height, quads));
+            larger(call->blocks, mot_wide_blocks(mot_wide_pixels(call->channels, filters ? MOT_WIDE_RESIZES : 0),
+                                                 dst->width, dst->height, quads));
 }
 
 static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, const motley_batch *dst,
@@ -110,6 +117,8 @@ static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, con
     w.call.src_dtype = (int32_t)src->dtype;
     w.call.dst_dtype = (int32_t)dst->dtype;
     w.call.in_place = mot_batch_view(src, 0).data == mot_batch_view(dst, 0).data;
+    w.call.by_pixel =
+        dst->channels >= MOT_WIDE_MANY && mot_batch_view(dst, 0).pixel > (int64_t)mot_dtype_bytes((int)dst->dtype);
     w.call.multiprocessors = s->chip.multiprocessors;
     w.sent_bytes = (size_t)src->channels * (sizeof *bands->range + 3 * sizeof(float));
     return w;
@@ -119,6 +128,7 @@ static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, con
 static void end(mot_cuda_wide *w, const needs *steps, int placed)
 {
     w->counts = steps->counts;
+    w->call.looks |= steps->looks;
     w->call.most_items = (int32_t)(steps->items + placed + 1);
     w->call.passes =
         (int32_t)((placed ? 1 + larger(steps->passes, steps->items > 0) : larger(steps->passes, 1)) + w->call.in_place);
@@ -133,7 +143,7 @@ mot_cuda_wide mot_cuda_wide_choose(const mot_cuda_state *s, const mot_job *job, 
                             ? needs_of_given(job->steps, job->count, job->max_steps, r ? r->draws.counts : NULL)
                         : r && !r->draws.steps ? needs_of_transform(r->transform)
                         : job->policy          ? needs_of_policy(job->policy)
-                                               : (needs){ 0, 0, 0 };
+                                               : (needs){ 0, 0, 0, 0 };
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(dst, i), from = mot_batch_view(job->src, i);
         const mot_sizes same = { from.width, from.height, v.width, v.height, v.width, v.height };
@@ -159,7 +169,7 @@ mot_cuda_wide mot_cuda_wide_resize_choose(const mot_cuda_state *s, const motley_
                                   places[i].resized_height, v.width,          v.height };
         add_place(&w.call, &sides, bit_of(places[i].filter), &v);
     }
-    end(&w, &(needs){ 0, 0, 0 }, 1);
+    end(&w, &(needs){ 0, 0, 0, 0 }, 1);
     return w;
 }
 
@@ -169,14 +179,14 @@ void mot_cuda_wide_lay_out(mot_cuda_wide *w, mot_arena *slot, mot_arena *scratch
 {
     mot_wide_call *const call = &w->call;
     const size_t n = (size_t)call->count, bands = n * (size_t)call->channels;
+    const size_t launches = MOT_WIDE_LAUNCHES * (size_t)call->passes;
     w->sent = mot_take(slot, MOT_SENT, w->sent_bytes);
     w->images[0] = mot_take_if(w->src->images != NULL, slot, MOT_SENT, n * sizeof *w->images[0]);
     w->images[1] = mot_take_if(w->dst->images != NULL, slot, MOT_SENT, n * sizeof *w->images[1]);
     call->items = mot_take(slot, MOT_PROGRAMS, n * (size_t)call->most_items * sizeof *call->items);
     call->pass = mot_take(slot, MOT_PROGRAMS, n * (size_t)call->passes * sizeof *call->pass);
-    call->tasks = mot_take(slot, MOT_PROGRAMS, 4 * (size_t)call->passes * sizeof *call->tasks);
-    call->list =
-        mot_take(slot, MOT_PROGRAMS, 2 * (size_t)call->passes * n * (size_t)call->most_tasks * sizeof *call->list);
+    call->tasks = mot_take(slot, MOT_PROGRAMS, launches * 2 * sizeof *call->tasks);
+    call->list = mot_take(slot, MOT_PROGRAMS, launches * n * (size_t)call->most_tasks * sizeof *call->list);
     call->tables = mot_take_if(call->table_bytes > 0, slot, MOT_PROGRAMS, n * (size_t)call->table_bytes);
     call->totals = mot_take_if(w->counts, slot, MOT_PROGRAMS, bands * sizeof *call->totals);
     call->stats = mot_take_if(w->counts, slot, MOT_PROGRAMS, bands * sizeof *call->stats);
@@ -214,7 +224,7 @@ motley_status mot_cuda_wide_queue(mot_cuda_call *call, mot_cuda_wide *w, int nor
     mot_wide_call *const to = &w->call;
     to->mean = normalises && w->bands->mean ? to->std - to->channels : NULL;
     MOT_TRY(mot_call_next(call, &(mot_node){ .writes = MOT_PROGRAMS }, error));
-    CUDA_TRY(mot_cuda_fill((int32_t *)to->tasks, 0, 4 * (size_t)to->passes, call->lane),
+    CUDA_TRY(mot_cuda_fill((int32_t *)to->tasks, 0, 2 * MOT_WIDE_LAUNCHES * (size_t)to->passes, call->lane),
              "clearing the numbers of tasks");
     MOT_TRY(mot_call_next(
         call, &(mot_node){ .reads = MOT_SENT | MOT_STEPS | MOT_PLACES | MOT_PROGRAMS, .writes = MOT_PROGRAMS }, error));

@@ -7,48 +7,44 @@
 #include "kernels/cuda/wide_look.cuh"
 #include "kernels/cuda/wide_plan.cuh"
 
-#define MOT_WIDE_RUN_CTAS 3 /* of a multiprocessor */
+#define MOT_WIDE_RUN_CTAS 3  /* of a multiprocessor */
+#define MOT_WIDE_LOOK_CTAS 2 /* which leaves threads the registers that resizes and sums need */
 #define MOT_WIDE_COUNT_CTAS 3
-
-/* A CTA's shared memory: its task and what it has taken, and room for resizes or histograms. */
-struct wide_shared {
-    wide_task task;
-    uint32_t taken;
-    int last;
-};
-
-/* Takes the next task of a launch; false: there is none. */
-DEVICE bool wide_next(const mot_wide_call &call, int runs, wide_shared &cta)
-{
-    uint32_t *const tasks = call.tasks + 4 * call.now + 2 * runs;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        cta.taken = atomicAdd(&tasks[1], 1u);
-        if (cta.taken < tasks[0])
-            wide_begin(call, runs, cta.taken, cta.task);
-    }
-    __syncthreads();
-    return cta.taken < tasks[0];
-}
 
 /* ---- passes ---- */
 
-template <int B, int N, bool WHOLE> DEVICE void wide_run(const mot_wide_call &call, const wide_task &t, wide_room &room)
+/* A task without an item that looks at other pixels; `next` is taken meanwhile. */
+template <int B, int N, bool WHOLE>
+DEVICE void wide_run(const mot_wide_call &call, const wide_task &t, wide_task &next, wide_room &room)
 {
+    const bool by_band = B == 1 && t.by_band;
+    const int step = by_band ? MOT_WIDE_SIDE_BY_SIDE : B, own = by_band ? (int)threadIdx.x / 32 : 0;
+    wide_places &place = room.place;
     wide_spot<N> spot;
     wide_memory<N> from, to;
+    uint32_t bits[B][N];
     int first, end;
-    wide_find<N>(t, wide_block<N>(call, t, &first, &end), t.of.end, room, spot);
+    const uint32_t block = wide_block<N>(call, t, &first, &end);
+    if (by_band)
+        wide_find_shared<N>(t, block, room, spot);
+    else {
+        wide_find<N>(t, block, spot);
+        wide_find_sources<N>(t, t.of.end, place, spot);
+    }
     wide_aim<N>(t, t.from, t.from_dtype, spot, from);
     wide_aim<N>(t, t.to, t.to_dtype, spot, to);
+    wide_fetch<B, N, WHOLE>(t, spot, from, min(first + own, end - B), place, bits);
+    wide_next(call, MOT_WIDE_RUN, next);
     MOT_ROLLED
-    for (int c = first; c < end; c += B) {
+    for (int c = first; c < end; c += step) {
         float at[B][N];
-        wide_take<B, N, WHOLE>(t, spot, from, c, room, at);
-        wide_make<B, N, WHOLE>(call, t, spot, t.of.end, c, room, at);
+        wide_take<B, N, WHOLE>(t.quads, bits, at);
+        if (c + step < end)
+            wide_fetch<B, N, WHOLE>(t, spot, from, min(c + step + own, end - B), place, bits);
+        wide_make<B, N, WHOLE>(call, t, spot, t.of.end, min(c + own, end - B), place, at);
 #pragma unroll
         for (int g = 0; g < B; g++)
-            wide_end<N>(call, t, spot, to, c + g, at[g]);
+            wide_end<N>(call, t, spot, to, c + g, at[g], by_band ? room.stage : nullptr);
     }
 }
 
@@ -56,13 +52,36 @@ template <int B, bool WHOLE>
 static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_RUN_CTAS)
     wide_run_kernel(const __grid_constant__ mot_wide_call call)
 {
-    __shared__ wide_shared cta;
+    __shared__ wide_task task[2];
     __shared__ wide_room room;
-    while (wide_next(call, 1, cta))
-        if (cta.task.source)
-            wide_look<WHOLE>(call, cta.task, room);
+    wide_next(call, MOT_WIDE_RUN, task[0]);
+    MOT_ROLLED
+    for (int now = 0;; now ^= 1) {
+        __syncthreads(); /* the task is there, and all are done with the one before */
+        if (task[now].image < 0)
+            break;
+        wide_run<B, B == 3 ? 4 : 8, WHOLE>(call, task[now], task[now ^ 1], room);
+    }
+}
+
+template <bool WHOLE>
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_LOOK_CTAS)
+    wide_look_kernel(const __grid_constant__ mot_wide_call call)
+{
+    __shared__ wide_task task[2];
+    __shared__ wide_look_room room;
+    wide_next(call, MOT_WIDE_LOOK, task[0]);
+    MOT_ROLLED
+    for (int now = 0;; now ^= 1) {
+        __syncthreads();
+        if (task[now].image < 0)
+            break;
+        wide_next(call, MOT_WIDE_LOOK, task[now ^ 1]);
+        if (task[now].of.looks == MOT_WIDE_RESIZES)
+            wide_resize<WHOLE>(call, task[now], room);
         else
-            wide_run<B, B == 3 ? 4 : 8, WHOLE>(call, cta.task, room);
+            wide_look<WHOLE>(call, task[now], room);
+    }
 }
 
 /* ---- statistics ---- */
@@ -102,8 +121,8 @@ DEVICE int64_t wide_quantum(const mot_range &range, double by, float v)
 }
 
 template <int B, int N, bool WHOLE>
-DEVICE void wide_see(const mot_wide_call &call, const wide_task &t, const wide_spot<N> &spot, int needs, int c,
-                     const float at[B][N], wide_seen<B> &seen, uint32_t (*histogram)[256])
+DEVICE void wide_see(const mot_wide_call &call, uint32_t there, int needs, int c, const float at[B][N],
+                     wide_seen<B> &seen, uint32_t (*histogram)[256])
 {
     const int copy = (int)threadIdx.x % (MOT_WIDE_HISTOGRAMS / B);
     float luma[N];
@@ -115,19 +134,25 @@ DEVICE void wide_see(const mot_wide_call &call, const wide_task &t, const wide_s
             continue;
         mot_range range = of_luma ? mot_wide_luma_range(call.range) : call.range[c + g];
         range.whole = WHOLE;
-        const double by = 0x1p24 / range.span;
+        const float *const v = of_luma ? luma : at[g];
+        if (needs == MOT_NEEDS_MEAN) {
+            const double by = 0x1p24 / range.span;
 #pragma unroll
-        for (int k = 0; k < N; k++) {
-            const float v = of_luma ? luma[k] : at[g][k];
-            if (!(spot.there >> k & 1) || v != v)
-                continue;
-            if (needs == MOT_NEEDS_MEAN) {
-                seen.sum[g] += wide_quantum(range, by, v);
-                seen.count[g]++;
-            } else if (needs == MOT_NEEDS_HISTOGRAM) {
-                atomicAdd(&histogram[copy * B + g][(int)mot_range_bin(&range, v)], 1u);
-            } else {
-                const uint32_t high = wide_key(v), low = ~high;
+            for (int k = 0; k < N; k++)
+                if ((there >> k & 1) && v[k] == v[k]) {
+                    seen.sum[g] += wide_quantum(range, by, v[k]);
+                    seen.count[g]++;
+                }
+        } else if (needs == MOT_NEEDS_HISTOGRAM) {
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                if ((there >> k & 1) && v[k] == v[k])
+                    atomicAdd(&histogram[copy * B + g][(int)mot_range_bin(&range, v[k])], 1u);
+        } else {
+#pragma unroll
+            for (int k = 0; k < N; k++) {
+                const bool counts = (there >> k & 1) && v[k] == v[k];
+                const uint32_t key = wide_key(v[k]), high = counts ? key : 0, low = counts ? ~key : 0;
                 seen.highest[g] = high > seen.highest[g] ? high : seen.highest[g];
                 seen.lowest[g] = low > seen.lowest[g] ? low : seen.lowest[g];
             }
@@ -174,27 +199,49 @@ DEVICE void wide_add_seen(mot_wide_total *totals, int needs, wide_seen<B> seen, 
     }
 }
 
-template <int B, int N, bool WHOLE>
-DEVICE void wide_count(const mot_wide_call &call, const wide_task &t, int needs, wide_room &room,
-                       uint32_t (*histogram)[256])
+/* Which band, or the first of three colours, a task counts, and which of its image's blocks. */
+struct wide_share {
+    int c;
+    uint32_t first, end;
+};
+
+DEVICE wide_share wide_share_of(const mot_wide_call &call, const wide_task &t, int pixels, int bands)
 {
-    const uint32_t blocks = (uint32_t)mot_wide_blocks(N, t.of.width, t.of.height, t.quads),
+    const uint32_t blocks = (uint32_t)mot_wide_blocks(pixels, t.of.width, t.of.height, t.quads),
                    each = (uint32_t)mot_wide_counted_blocks(call.channels), shares = (blocks + each - 1) / each,
                    group = t.task / shares, first = (t.task - group * shares) * each;
-    const int c = (int)group * B;
+    return wide_share{ (int)group * bands, first, min(first + each, blocks) };
+}
+
+template <int B, int N, bool WHOLE>
+DEVICE void wide_count(const mot_wide_call &call, const wide_task &t, wide_task &next, int needs, wide_places &place,
+                       uint32_t (*histogram)[256])
+{
+    const wide_share share = wide_share_of(call, t, N, B);
     wide_seen<B> seen = {};
+    wide_spot<N> spot;
+    wide_memory<N> from;
+    uint32_t bits[B][N];
+    wide_find<N>(t, share.first, spot);
+    wide_find_sources<N>(t, t.of.counted, place, spot);
+    wide_aim<N>(t, t.from, t.from_dtype, spot, from);
+    wide_fetch<B, N, WHOLE>(t, spot, from, share.c, place, bits);
+    wide_next(call, MOT_WIDE_COUNT, next);
     MOT_ROLLED
-    for (uint32_t block = first; block < first + each && block < blocks; block++) {
-        wide_spot<N> spot;
-        wide_memory<N> from;
+    for (uint32_t block = share.first; block < share.end; block++) {
         float at[B][N];
-        wide_find<N>(t, block, t.of.counted, room, spot);
-        wide_aim<N>(t, t.from, t.from_dtype, spot, from);
-        wide_take<B, N, WHOLE>(t, spot, from, c, room, at);
-        wide_make<B, N, WHOLE>(call, t, spot, t.of.counted, c, room, at);
-        wide_see<B, N, WHOLE>(call, t, spot, needs, c, at, seen, histogram);
+        wide_take<B, N, WHOLE>(t.quads, bits, at);
+        wide_make<B, N, WHOLE>(call, t, spot, t.of.counted, share.c, place, at);
+        const uint32_t there = spot.there;
+        if (block + 1 < share.end) {
+            wide_find<N>(t, block + 1, spot);
+            wide_find_sources<N>(t, t.of.counted, place, spot);
+            wide_aim<N>(t, t.from, t.from_dtype, spot, from);
+            wide_fetch<B, N, WHOLE>(t, spot, from, share.c, place, bits);
+        }
+        wide_see<B, N, WHOLE>(call, there, needs, share.c, at, seen, histogram);
     }
-    wide_add_seen<B>(call.totals + (int64_t)t.image * call.channels + c, needs, seen, histogram);
+    wide_add_seen<B>(call.totals + (int64_t)t.image * call.channels + share.c, needs, seen, histogram);
 }
 
 /* Makes a band's statistics of its total; for a warp. */
@@ -235,28 +282,34 @@ template <int B, bool WHOLE>
 static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_COUNT_CTAS)
     wide_count_kernel(const __grid_constant__ mot_wide_call call)
 {
-    __shared__ wide_shared cta;
+    __shared__ wide_task task[2];
+    __shared__ int last;
     __shared__ uint32_t histogram[MOT_WIDE_HISTOGRAMS][256];
-    __shared__ wide_room room;
+    __shared__ wide_places place;
     __shared__ mot_stats bytes[MOT_WIDE_THREADS / 32];
     const int warp = threadIdx.x / 32;
-    if (blockIdx.x >= call.tasks[4 * call.now])
+    if (blockIdx.x >= call.tasks[2 * (MOT_WIDE_LAUNCHES * call.now + MOT_WIDE_COUNT)])
         return;
     for (int k = 0; k < MOT_WIDE_HISTOGRAMS; k++)
         histogram[k][threadIdx.x] = 0;
-    while (wide_next(call, 0, cta)) {
-        const wide_task &t = cta.task;
+    wide_next(call, MOT_WIDE_COUNT, task[0]);
+    MOT_ROLLED
+    for (int now = 0;; now ^= 1) {
+        const wide_task &t = task[now];
+        __syncthreads();
+        if (t.image < 0)
+            break;
         const mot_wide_item &item = t.items[t.of.counted];
         const int needs = mot_wide_needs(item.step.op);
-        wide_count<B, B == 3 ? 4 : 8, WHOLE>(call, t, needs, room, histogram);
+        wide_count<B, B == 3 ? 4 : 8, WHOLE>(call, t, task[now ^ 1], needs, place, histogram);
         __threadfence();
         __syncthreads();
         if (threadIdx.x == 0) {
-            cta.last = atomicAdd(&call.tickets[t.image], 1) == (int)t.of.tasks[0] - 1;
+            last = atomicAdd(&call.tickets[t.image], 1) == (int)t.of.tasks[MOT_WIDE_COUNT] - 1;
             __threadfence();
         }
         __syncthreads();
-        if (!cta.last)
+        if (!last)
             continue;
         mot_wide_total *const totals = call.totals + (int64_t)t.image * call.channels;
         for (int c = warp; c < call.channels; c += MOT_WIDE_THREADS / 32)
@@ -273,7 +326,7 @@ static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_COUNT_CTAS)
     }
 }
 
-static_assert(MOT_WIDE_THREADS == 256, "a thread for each bin");
+static_assert(MOT_WIDE_THREADS == 256 && MOT_WIDE_SIDE_BY_SIDE == 8, "a thread for each bin, a warp for each band");
 
 /* ---- launches ---- */
 
@@ -305,9 +358,14 @@ cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream)
 {
     const bool whole = call->src_dtype == MOTLEY_U16, colors = call->channels == 3;
-    return wide_launch(*call,
-                       whole ? colors ? (const void *)wide_run_kernel<3, true> : (const void *)wide_run_kernel<1, true>
+    const cudaError_t error =
+        wide_launch(*call,
+                    whole    ? colors ? (const void *)wide_run_kernel<3, true> : (const void *)wide_run_kernel<1, true>
                        : colors ? (const void *)wide_run_kernel<3, false>
-                                : (const void *)wide_run_kernel<1, false>,
-                       MOT_WIDE_RUN_CTAS, stream);
+                             : (const void *)wide_run_kernel<1, false>,
+                    MOT_WIDE_RUN_CTAS, stream);
+    if (error != cudaSuccess || !call->looks)
+        return error;
+    return wide_launch(*call, whole ? (const void *)wide_look_kernel<true> : (const void *)wide_look_kernel<false>,
+                       MOT_WIDE_LOOK_CTAS, stream);
 }

@@ -60,15 +60,20 @@ typedef struct mot_wide_item {
     };
 } mot_wide_item;
 
+/* What a pass launches: it counts, and then works on images that look at no other pixels, and on those that do. */
+enum { MOT_WIDE_COUNT, MOT_WIDE_RUN, MOT_WIDE_LOOK, MOT_WIDE_LAUNCHES };
+
 enum { MOT_WIDE_SRC = 2, MOT_WIDE_DST = 3 }; /* beside 0 and 1, the spare images */
 
 typedef struct mot_wide_pass {
     int32_t first, end; /* its items; first < 0: the image has no such pass */
     int32_t counted;    /* the one that needs statistics; -1: none does */
     int32_t moves;      /* some move components */
+    int32_t looks;      /* the kind of the first item if that looks at other pixels; else 0 */
     int32_t from, to;   /* MOT_WIDE_SRC, MOT_WIDE_DST, or a spare image */
     int32_t from_width, from_height, width, height;
-    uint32_t task[2], tasks[2]; /* its first task, and how many it has: to count, to run */
+    int32_t floats[2]; /* of images of U16: what it reads and writes, inside of a blur, is F32 */
+    uint32_t task[MOT_WIDE_LAUNCHES], tasks[MOT_WIDE_LAUNCHES]; /* its first task, and how many it has */
 } mot_wide_pass;
 
 /* What is counted of a band; 0 means nothing. Of floats, a number that is the larger the higher, or the lower, they
@@ -94,19 +99,21 @@ typedef struct mot_wide_call {
     int32_t order;              /* of the passes: motley_resize_order */
     uint8_t place_fill[4];      /* what places read outside */
     int32_t in_place;
+    int32_t by_pixel;     /* bands of dst lie pixel by pixel, and are many */
+    int32_t looks;        /* some pass may look at other pixels */
     mot_wide_item *items; /* [count][most_items] */
     mot_wide_pass *pass;  /* [count][passes] */
     int32_t most_items, passes;
     uint8_t *tables; /* of resizes: [count][table_bytes] */
     int64_t table_bytes;
-    float *spare[2]; /* [count][spare_floats] */
+    float *spare[2]; /* [count][spare_floats], of the images' type */
     int64_t spare_floats;
     mot_wide_total *totals; /* [count][channels], all 0 between counts; NULL: nothing is counted */
     mot_wide_stats *stats;  /* [count][channels] */
     int32_t *tickets;       /* [count]: tasks that have counted; 0 between counts */
     /* CTAs take tasks: blocks of a pass's pixels, in some bands. */
-    uint32_t *tasks; /* [passes][2][2]: how many there are, and were taken, to count and to run; 0 before the plans */
-    int32_t *list;   /* [passes][2][count * most_tasks]: the image of each */
+    uint32_t *tasks;    /* [passes][MOT_WIDE_LAUNCHES][2]: how many there are, and were taken; 0 before the plans */
+    int32_t *list;      /* [passes][MOT_WIDE_LAUNCHES][count * most_tasks]: the image of each */
     int64_t most_tasks; /* of an image */
     /* The launch: */
     int32_t now;      /* which pass */
@@ -116,27 +123,28 @@ typedef struct mot_wide_call {
 } mot_wide_call;
 
 #define MOT_WIDE_THREADS 256
-#define MOT_WIDE_ENOUGH 36 /* tasks of a multiprocessor, for which bands are divided among them */
-#define MOT_WIDE_TILE 32   /* columns of a block, where pixels are not quads */
-
-/* The item of a pass that looks at other pixels; or NULL. */
-MOT_FN const mot_wide_item *mot_wide_source(const mot_wide_item *items, const mot_wide_pass *pass)
-{
-    return pass->first >= 0 && pass->end > pass->first && items[pass->first].kind >= MOT_WIDE_SOURCES
-               ? &items[pass->first]
-               : NULL;
-}
+#define MOT_WIDE_ENOUGH 36      /* tasks of a multiprocessor, for which bands are divided among them */
+#define MOT_WIDE_TILE 32        /* columns of a block, where pixels are not quads */
+#define MOT_WIDE_SIDE_BY_SIDE 8 /* bands that lie pixel by pixel, made together: one by each warp of a CTA, ... */
+#define MOT_WIDE_MANY 5         /* ... where there are so many */
+#define MOT_WIDE_BESIDE 3       /* bands that are resized together */
 
 /* Whether threads have quads of neighbours. */
-MOT_FN int mot_wide_quads(const mot_wide_pass *pass, const mot_wide_item *source)
+MOT_FN int mot_wide_quads(const mot_wide_pass *pass)
 {
-    return source ? source->kind == MOT_WIDE_SUMS || source->kind == MOT_WIDE_BOXES : !pass->moves;
+    return pass->looks ? pass->looks == MOT_WIDE_SUMS || pass->looks == MOT_WIDE_BOXES : !pass->moves;
 }
 
-/* How many pixels a thread has at a time: of one band, or of three colours. */
+/* How many pixels a thread has at a time: of one band, of three colours, or, of a resize, of MOT_WIDE_BESIDE bands. */
 MOT_FN int mot_wide_pixels(int channels, int looks)
 {
-    return channels == 3 && !looks ? 4 : 8;
+    return looks == MOT_WIDE_RESIZES || (channels == 3 && !looks) ? 4 : 8;
+}
+
+/* Whether warps have a band each, of 32 x 8 pixels. */
+MOT_FN int mot_wide_by_band(const mot_wide_call *call, const mot_wide_pass *pass)
+{
+    return call->by_pixel && pass->to == MOT_WIDE_DST && !pass->looks;
 }
 
 /* Blocks of pixels of an image, each of which a CTA makes at a time. */
@@ -180,7 +188,7 @@ MOT_FN int64_t mot_wide_table_bytes(int columns, int column_taps, int rows, int 
     return (weights * 8 + ((int64_t)columns + rows) * 8 + 255) & ~(int64_t)255;
 }
 
-/* Makes the items, the passes and the lists of tasks; counts for pass `now`; runs it. */
+/* Makes the items, the passes and the lists of tasks; counts for pass `now`; runs it, in one launch or two. */
 cudaError_t mot_wide_plan_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream);

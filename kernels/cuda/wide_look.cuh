@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passes of images of U16 and F32 that look at other pixels: sums of neighbours, warps that interpolate, blurs,
- * resizes. A thread makes one band at a time, in shared memory. */
+ * resizes. */
 #ifndef MOT_WIDE_LOOK_CUH
 #define MOT_WIDE_LOOK_CUH
 
 #include "kernels/cuda/wide_pass.cuh"
 
+/* What a resize keeps of its first axis, of a band: rows of a tile's columns and one more. */
+#define MOT_WIDE_KEPT (MOT_WIDE_TILE * (MOT_WIDE_TILE + 1))
+
+/* Shared memory of blocks. */
+struct wide_look_room {
+    union {
+        float made[8][MOT_WIDE_THREADS];             /* what a pass makes one by one */
+        float weight[25];                            /* of SUMS */
+        double kept[MOT_WIDE_BESIDE][MOT_WIDE_KEPT]; /* of a resize */
+    };
+};
+
 DEVICE const mot_wide_item &source_of(const wide_task &t)
 {
-    const mot_wide_item *const source = t.source;
+    const mot_wide_item *const source = &t.items[t.of.first];
     __builtin_assume(__isGlobal(source));
     return *source;
 }
@@ -17,7 +29,6 @@ template <bool WHOLE> DEVICE float wide_between(const mot_wide_call &call, const
 {
     const mot_view &v = t.from;
     const mot_warp_plan &plan = source_of(t).plan;
-    const int dtype = t.from_dtype;
     const uint8_t *const band = v.data + c * v.channel;
     int i, j;
     double dx, dy;
@@ -38,7 +49,7 @@ template <bool WHOLE> DEVICE float wide_between(const mot_wide_call &call, const
         for (int a = 0; a < 4; a++)
             at[a] = bilinear && (a == 0 || a == 3)
                         ? 0.0f
-                        : wide_load<WHOLE>(line + mot_warp_clamp(i - 1 + a, v.width) * v.pixel, dtype);
+                        : wide_load<WHOLE>(line + mot_warp_clamp(i - 1 + a, v.width) * v.pixel);
         if (!bilinear)
             row[b] = mot_wide_cubic(at[0], at[1], at[2], at[3], dx);
         if (b == 1 || b == 2) {
@@ -63,77 +74,130 @@ template <bool WHOLE> DEVICE float wide_kernel(const mot_wide_call &call, const 
         const uint8_t *const row = band + mot_mirror(y + j, from.height) * from.row;
         for (int i = -reach; i <= reach; i++)
             sum = fmaf(by * __uint_as_float(arg.u[i < 0 ? -i : i]),
-                       wide_load<WHOLE>(row + mot_mirror(x + i, from.width) * from.pixel, t.from_dtype), sum);
+                       wide_load<WHOLE>(row + mot_mirror(x + i, from.width) * from.pixel), sum);
     }
     const mot_range range = wide_range<WHOLE>(call, c);
     return mot_wide_end(&range, 0, WHOLE ? rintf(sum) : sum);
 }
 
-/* Components x.. of a row; at its end the last one again. */
-template <bool WHOLE> DEVICE void wide_load_row(const wide_task &t, const uint8_t *row, int x, bool packed, float v[4])
+/* Whether quads of all rows can be loaded at once, if that quad of one can. */
+DEVICE bool wide_rows_packed(const wide_task &t, bool packed)
+{
+    return packed && (t.from.row & (4 * (int64_t)mot_dtype_bytes(t.from_dtype) - 1)) == 0;
+}
+
+/* Where a thread's quads find their neighbours. */
+struct wide_around {
+    const uint8_t *own[2];
+    int64_t above[2];  /* from there to the first row that is added */
+    int32_t beside[8]; /* likewise to the columns before and behind each quad; they are 2 * reach */
+    uint32_t packed;   /* bit q: quad q can be loaded at once in all rows */
+    uint32_t edge;     /* bit k: pixel k has too few neighbours */
+};
+
+DEVICE void wide_find_around(const wide_task &t, const wide_spot<8> &spot, const wide_memory<8> &from, int reach,
+                             wide_around &around)
+{
+    const mot_view v = t.from;
+    around.packed = around.edge = 0;
+#pragma unroll
+    for (int q = 0; q < 2; q++) {
+        const int x = spot.x[q], y = spot.y[q];
+        around.own[q] = from.at[q];
+        around.above[q] = (max(reach, min(y, v.height - 1 - reach)) - reach - y) * v.row;
+        around.packed |= wide_rows_packed(t, from.packed[q]) ? 1u << q : 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const int to = k < reach ? max(x + k - reach, 0) : min(x + 4 + k - reach, v.width - 1);
+            const bool outside = x + k < reach || x + k >= v.width - reach || y < reach || y >= v.height - reach;
+            around.beside[4 * q + k] = (to - x) * (int32_t)v.pixel;
+            around.edge |= outside ? 1u << (4 * q + k) : 0;
+        }
+    }
+}
+
+/* Four neighbours; behind the last one of their row, that one again. */
+template <bool WHOLE> DEVICE void wide_load_four(const uint8_t *p, bool packed, int last, int64_t pixel, float v[4])
 {
     if (packed) {
-        wide_load_quad<WHOLE>(row + x * t.from.pixel, t.from_dtype, v);
+        wide_load_quad<WHOLE>(p, v);
         return;
     }
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        v[k] = wide_load<WHOLE>(row + min(x + k, t.from.width - 1) * t.from.pixel, t.from_dtype);
+        v[k] = wide_load<WHOLE>(p + min(k, last) * pixel);
 }
 
-/* Sums of 3x3 or 5x5 components. */
+/* Adds the rows of 3x3 or 5x5 components. */
 template <int REACH, bool WHOLE>
-DEVICE void wide_sums_of(const wide_task &t, int x, int y, const uint8_t *band, bool packed, float sum[4])
+DEVICE void wide_add_rows(const wide_around &around, const int (&last)[2], int64_t band, int64_t row, int64_t pixel,
+                          const float *weight, float sum[8])
 {
-    const mot_view &from = t.from;
-    int64_t side[2 * REACH];
+    constexpr int side = 2 * REACH + 1;
+    MOT_ROLLED
+    for (int j = 0; j < side; j++, band += row, weight += side)
 #pragma unroll
-    for (int k = 0; k < 2 * REACH; k++)
-        side[k] = mot_warp_clamp(k < REACH ? x + k - REACH : x + 4 + k - REACH, from.width) * from.pixel;
-    const uint8_t *row = band + (y - REACH) * from.row;
+        for (int q = 0; q < 2; q++) {
+            const uint8_t *const p = around.own[q] + around.above[q] + band;
+            float seen[4 + 2 * REACH];
+            wide_load_four<WHOLE>(p, around.packed >> q & 1, last[q], pixel, seen + REACH);
 #pragma unroll
-    for (int j = 0; j <= 2 * REACH; j++, row += from.row) {
-        const float *const weight = &source_of(t).taps.weight[j * (2 * REACH + 1)];
-        float v[4 + 2 * REACH];
-        wide_load_row<WHOLE>(t, row, x, packed, v + REACH);
+            for (int k = 0; k < 2 * REACH; k++)
+                seen[k < REACH ? k : 4 + k] = wide_load<WHOLE>(p + around.beside[4 * q + k]);
 #pragma unroll
-        for (int k = 0; k < 2 * REACH; k++)
-            v[k < REACH ? k : 4 + k] = wide_load<WHOLE>(row + side[k], t.from_dtype);
+            for (int i = 0; i < side; i++)
 #pragma unroll
-        for (int i = 0; i <= 2 * REACH; i++)
+                for (int k = 0; k < 4; k++)
+                    sum[4 * q + k] = fmaf(seen[k + i], weight[i], sum[4 * q + k]);
+        }
+}
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STENCIL
+#define MOT_IF_STENCIL(ID, stem) \
+    case MOT_OP_##ID: \
+        _Pragma("unroll") for (int k = 0; k < 8; k++) made[k] = mot_##stem##_wide(at[k], made[k], &range, &arg); \
+        break;
+
+/* Sums of neighbours, and what the op makes of them. */
+template <bool WHOLE>
+DEVICE void wide_sums(const mot_wide_call &call, const wide_task &t, const wide_around &around, const int (&last)[2],
+                      const mot_wide_item &item, int c, const float *weight, float at[8])
+{
+    const mot_range range = wide_range<WHOLE>(call, c);
+    const mot_arg &arg = item.step.arg;
+    const float bias = mot_wide_bias(&range, item.taps.total, item.taps.offset);
+    const int64_t row = t.from.row, pixel = t.from.pixel, band = c * t.from.channel;
+    const int reach = item.taps.reach;
+    const bool none = t.from.width <= 2 * reach || t.from.height <= 2 * reach;
+    float made[8] = {};
 #pragma unroll
-            for (int k = 0; k < 4; k++)
-                sum[k] = fmaf(v[k + i], weight[i], sum[k]);
+    for (int q = 0; q < 2; q++)
+        wide_load_four<WHOLE>(around.own[q] + band, around.packed >> q & 1, last[q], pixel, at + 4 * q);
+    if (!none && reach == 1)
+        wide_add_rows<1, WHOLE>(around, last, band, row, pixel, weight, made);
+    else if (!none)
+        wide_add_rows<2, WHOLE>(around, last, band, row, pixel, weight, made);
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        made[k] = bias != 0 ? made[k] + bias : made[k];
+        made[k] = WHOLE ? rintf(made[k]) : made[k];
+    }
+    switch (item.step.op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            made[k] = mot_range_clamp(&range, made[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const float own = none ? at[k] : mot_range_clamp(&range, at[k]);
+        at[k] = mot_wide_end(&range, at[k], none || (around.edge >> k & 1) ? own : made[k]);
     }
 }
 
-template <bool WHOLE>
-DEVICE void wide_sums(const mot_wide_call &call, const wide_task &t, int x, int y, bool packed, int c, float at[4])
-{
-    const mot_taps &taps = source_of(t).taps;
-    const mot_range range = wide_range<WHOLE>(call, c);
-    const uint8_t *const band = t.from.data + c * t.from.channel;
-    const int width = t.from.width, height = t.from.height, reach = taps.reach;
-    const bool none = width <= 2 * reach || height <= 2 * reach, edge = y < reach || y >= height - reach;
-    const float bias = mot_wide_bias(&range, taps.total, taps.offset);
-    float sum[4] = {};
-    packed &= t.from.row % 16 == 0;
-    wide_load_row<WHOLE>(t, band + y * t.from.row, x, packed, at);
-    if (!none && !edge && reach == 1)
-        wide_sums_of<1, WHOLE>(t, x, y, band, packed, sum);
-    else if (!none && !edge)
-        wide_sums_of<2, WHOLE>(t, x, y, band, packed, sum);
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        const float all = bias != 0 ? sum[k] + bias : sum[k], v = at[k];
-        const bool outside = edge || x + k < reach || x + k >= width - reach;
-        const float made = none      ? v
-                           : outside ? mot_range_clamp(&range, v)
-                                     : mot_wide_stencil(source_of(t).step.op, v, WHOLE ? rintf(all) : all, &range,
-                                                        &source_of(t).step.arg);
-        at[k] = mot_wide_end(&range, v, made);
-    }
-}
+#include "kernels/shapes_off.h"
 
 /* One pass of a box blur. */
 template <bool WHOLE>
@@ -143,14 +207,18 @@ DEVICE void wide_boxes(const mot_wide_call &call, const wide_task &t, int x, int
     const mot_view &from = t.from;
     const uint8_t *const band = from.data + c * from.channel;
     const int64_t radius = mot_blur_radius(&arg);
-    const bool rows = packed && from.row % 16 == 0;
+    const bool rows = wide_rows_packed(t, packed);
     float inner[4] = {}, edges[4] = {};
     if (source_of(t).down) {
         for (int64_t r = y - radius - 1; r <= y + radius + 1; r++) {
             const int64_t row = r < 0 ? 0 : r >= from.height ? from.height - 1 : r;
             const bool begins = r == y - radius - 1, ends = r == y + radius + 1;
             float v[4];
-            wide_load_row<WHOLE>(t, band + row * from.row, x, rows, v);
+            const uint8_t *const p = band + row * from.row + x * from.pixel;
+            if (t.of.floats[0])
+                wide_load_four<false>(p, rows, from.width - 1 - x, from.pixel, v);
+            else
+                wide_load_four<WHOLE>(p, rows, from.width - 1 - x, from.pixel, v);
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 edges[k] = begins ? v[k] : ends ? edges[k] + v[k] : edges[k];
@@ -161,7 +229,8 @@ DEVICE void wide_boxes(const mot_wide_call &call, const wide_task &t, int x, int
         const uint8_t *const row = band + y * from.row;
         for (int64_t r = x - radius - 1; r < x + 4 + radius + 1; r++) {
             const int64_t column = r < 0 ? 0 : r >= from.width ? from.width - 1 : r;
-            const float v = wide_load<WHOLE>(row + column * from.pixel, t.from_dtype);
+            const uint8_t *const p = row + column * from.pixel;
+            const float v = t.of.floats[0] ? wide_load<false>(p) : wide_load<WHOLE>(p);
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 const int64_t apart = r - (x + k);
@@ -204,159 +273,188 @@ DEVICE mot_wide_axis wide_axis_of(const mot_wide_scale &how, int k)
 
 /* One component of the first axis, of a picture that reaches beyond the image. */
 template <bool WHOLE>
-OUTLINE double wide_beyond(const wide_task &t, float fill, const mot_wide_axis &axis, int entry, int x, int y, int down,
-                           int c)
+OUTLINE double wide_beyond(mot_view v, float fill, mot_wide_axis axis, int entry, int x, int y, int down, int c)
 {
-    const mot_view &v = t.from;
     double sum = 0;
     for (int s = 0; s < axis.count[entry]; s++, x += !down, y += down) {
         const bool inside = x >= 0 && y >= 0 && x < v.width && y < v.height;
-        const float at =
-            inside ? wide_load<WHOLE>(v.data + c * v.channel + y * v.row + x * v.pixel, t.from_dtype) : fill;
+        const float at = inside ? wide_load<WHOLE>(v.data + c * v.channel + y * v.row + x * v.pixel) : fill;
         sum += (double)at * axis.weight[s * axis.out + entry];
     }
     return sum;
 }
 
-/* What the first axis of a resize makes of `rows` and `columns` of a tile's source from column x0 and row y0 on, of
- * which the one along the second axis is of the source; `row`: from row to row of `kept`. DOWN: the axis is along
- * columns. */
-template <bool WHOLE, bool DOWN>
-DEVICE void wide_resize_first(const wide_task &t, float fill, int c, int x0, int y0, int columns, int rows, int row,
-                              double *kept)
+/* What the first axis of a resize makes, in MOT_WIDE_BESIDE bands, of `columns` and `rows` from x0, y0 on: along the
+ * other axis they are the source's. */
+template <bool WHOLE>
+DEVICE void wide_resize_first(const wide_task &t, const float (&fill)[MOT_WIDE_BESIDE],
+                              const int (&bands)[MOT_WIDE_BESIDE], int x0, int y0, int columns, int rows,
+                              double (*kept)[MOT_WIDE_KEPT])
 {
-    constexpr int K = DOWN ? 1 : 4; /* rows of one column, which have the same weights */
     const mot_wide_scale &how = source_of(t).scale;
-    const mot_wide_axis axis = wide_axis_of(how, DOWN);
-    const mot_view &from = t.from;
-    const uint8_t *const band = from.data + c * from.channel + how.top * from.row + how.left * from.pixel;
-    const int64_t along = DOWN ? from.row : from.pixel;
-    for (int j = threadIdx.x / 32; j < rows; j += 8 * K)
-        for (int i = threadIdx.x % 32; i < columns; i += 32) {
-            const int entry = DOWN ? y0 + j : x0 + i, begins = axis.first[entry], count = axis.count[entry];
-            const int x = DOWN ? x0 + i : begins, y = DOWN ? begins : y0 + j;
-            const double *weight = axis.weight + entry;
-            const uint8_t *p[K];
-            double sums[K] = {};
+    const bool down = source_of(t).down, inside = how.inside;
+    const mot_wide_axis axis = wide_axis_of(how, down);
+    const mot_view from = t.from;
+    const int64_t along = down ? from.row : from.pixel, out = axis.out;
+    const int lane = threadIdx.x % 32, top = how.top, left = how.left;
+    const uint8_t *band[MOT_WIDE_BESIDE];
 #pragma unroll
-            for (int k = 0; k < K; k++)
-                p[k] = band + (y + min(8 * k, rows - 1 - j)) * from.row + x * from.pixel;
+    for (int g = 0; g < MOT_WIDE_BESIDE; g++)
+        band[g] = from.data + bands[g] * from.channel + top * from.row + left * from.pixel;
+    MOT_ROLLED
+    for (int j = threadIdx.x / 32; j < rows && lane < columns; j += MOT_WIDE_THREADS / 32) {
+        const int entry = down ? y0 + j : x0 + lane, begins = axis.first[entry], count = axis.count[entry];
+        const int x = down ? x0 + lane : begins, y = down ? begins : y0 + j;
+        const double *weight = axis.weight + entry;
+        int64_t p = y * from.row + x * from.pixel;
+        double sum[MOT_WIDE_BESIDE] = {};
 #pragma unroll 2
-            for (int s = 0; s < count && how.inside; s++, weight += axis.out) {
-                const double by = *weight;
+        for (int s = 0; s < count && inside; s++, weight += out, p += along) {
+            const double by = *weight;
 #pragma unroll
-                for (int k = 0; k < K; k++) {
-                    sums[k] += (double)wide_load<WHOLE>(p[k], t.from_dtype) * by;
-                    p[k] += along;
-                }
-            }
-#pragma unroll
-            for (int k = 0; k < K; k++) {
-                if (j + 8 * k >= rows)
-                    break;
-                if (!how.inside)
-                    sums[k] = wide_beyond<WHOLE>(t, fill, axis, entry, how.left + x, how.top + y + 8 * k, DOWN, c);
-                kept[(j + 8 * k) * row + i] = (double)mot_wide_resized(sums[k], WHOLE);
-            }
+            for (int g = 0; g < MOT_WIDE_BESIDE; g++)
+                sum[g] += (double)wide_load<WHOLE>(band[g] + p) * by;
         }
+#pragma unroll
+        for (int g = 0; g < MOT_WIDE_BESIDE; g++) {
+            if (!inside)
+                sum[g] = wide_beyond<WHOLE>(from, fill[g], axis, entry, left + x, top + y, down, bands[g]);
+            kept[g][j * (MOT_WIDE_TILE + 1) + lane] = (double)mot_wide_resized(sum[g], WHOLE);
+        }
+    }
 }
 
-/* Makes a thread's pixels of a resize, from column x1 and row y1 on. DOWN: the first axis is along columns. All threads
- * of a CTA call it: they make what the first axis makes of the tile's source, some rows or columns of it at a time,
- * and add what the second one sees of these. */
-template <int N, bool WHOLE, bool DOWN>
-OUTLINE void wide_resize(const mot_wide_call &call, const wide_task &t, int x1, int y1, int c, double *kept,
-                         float *made)
+/* Adds what the second axis sees of `n` rows or columns from `at` on. */
+template <int G, int N>
+DEVICE void wide_resize_second(const mot_wide_axis &axis, bool down, int at, int n, int x0, int y0, int wide, int high,
+                               const double (*kept)[MOT_WIDE_KEPT], double sum[G][N])
 {
-    constexpr int most = DOWN ? MOT_WIDE_KEPT / (8 * N) - 1 : MOT_WIDE_KEPT / (MOT_WIDE_TILE + 1);
-    constexpr int row = DOWN ? most + 1 : MOT_WIDE_TILE + 1;
-    const mot_wide_scale &how = source_of(t).scale;
-    const mot_wide_axis second = wide_axis_of(how, !DOWN);
-    const int lane = threadIdx.x % 32, x0 = x1 - lane, y0 = y1 - (int)(threadIdx.x / 32);
-    const int wide = min(MOT_WIDE_TILE, t.of.width - x0), high = min(8 * N, t.of.height - y0);
-    const mot_wide whose = wide_of(call);
-    const float fill = mot_wide_fill(&whose, &source_of(t).step, c);
-    uint32_t low = 0x7FFFFFFF, end = 0;
-    for (int i = lane; i < (DOWN ? wide : high); i += 32) {
-        const int count = second.count[(DOWN ? x0 : y0) + i], begins = second.first[(DOWN ? x0 : y0) + i];
-        low = count > 0 && begins < (int)low ? (uint32_t)begins : low;
-        end = count > 0 && begins + count > (int)end ? (uint32_t)(begins + count) : end;
-    }
-    low = ~wide_largest(~low);
-    end = wide_largest(end);
-    double sum[N] = {};
-    for (int at0 = (int)low; at0 < (int)end; at0 += most) {
-        const int n = min(most, (int)end - at0);
-        __syncthreads();
-        wide_resize_first<WHOLE, DOWN>(t, fill, c, DOWN ? at0 : x0, DOWN ? y0 : at0, DOWN ? n : wide, DOWN ? high : n,
-                                       row, kept);
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < N; k++) {
-            const int x = x1 - x0, y = y1 - y0 + 8 * k;
-            if (x >= wide || y >= high)
-                continue;
-            const int entry = DOWN ? x0 + x : y0 + y, begins = second.first[entry] - at0;
-            const int last = min(second.count[entry], n - begins);
-            int s = max(0, -begins);
-            const double *weight = second.weight + s * second.out + entry,
-                         *from_kept = kept + (DOWN ? y * row + begins + s : (begins + s) * row + x);
-            for (; s < last; s++, weight += second.out, from_kept += DOWN ? 1 : row)
-                sum[k] += *from_kept * *weight;
-        }
-    }
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        const int x = min(x1, t.of.width - 1), y = min(y1 + 8 * k, t.of.height - 1);
-        const bool outside = how.axis[0].count[x] < 0 || how.axis[1].count[y] < 0;
-        made[MOT_WIDE_THREADS * k] = outside ? fill : mot_wide_resized(sum[k], WHOLE);
+        const int entry = down ? x0 + min(lane, wide - 1) : y0 + min(warp + 8 * k, high - 1);
+        const int begins = axis.first[entry] - at, count = min(axis.count[entry], n - begins);
+        int s = max(0, -begins),
+            i = (MOT_WIDE_TILE + 1) * (down ? warp + 8 * k : begins + s) + (down ? begins + s : lane);
+        const double *weight = axis.weight + s * axis.out + entry;
+        MOT_ROLLED
+        for (; s < count; s++, weight += axis.out, i += down ? 1 : MOT_WIDE_TILE + 1) {
+            const double by = *weight;
+#pragma unroll
+            for (int g = 0; g < G; g++)
+                sum[g][k] += kept[g][i] * by;
+        }
+    }
+}
+
+/* A resize: the CTA makes what the first axis makes of a tile's source, as much of it as it can keep, and adds what the
+ * second one sees of that. */
+template <bool WHOLE> DEVICE void wide_resize(const mot_wide_call &call, const wide_task &t, wide_look_room &room)
+{
+    constexpr int N = 4, G = MOT_WIDE_BESIDE;
+    const mot_wide_scale &how = source_of(t).scale;
+    const bool down = source_of(t).down;
+    const mot_wide_axis second = wide_axis_of(how, !down);
+    double(*const kept)[MOT_WIDE_KEPT] = room.kept;
+    wide_spot<N> spot;
+    wide_memory<N> to;
+    int first, end;
+    wide_find<N>(t, wide_block<N>(call, t, &first, &end), spot);
+    wide_aim<N>(t, t.to, t.to_dtype, spot, to);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, x0 = spot.x[0] - lane, y0 = spot.y[0] - warp;
+    const int wide = min(MOT_WIDE_TILE, t.of.width - x0), high = min(8 * N, t.of.height - y0);
+    const mot_wide whose = wide_of(call);
+    uint32_t low = 0x7FFFFFFF, last = 0, outside = 0;
+    if (lane < (down ? wide : high)) {
+        const int count = second.count[(down ? x0 : y0) + lane], begins = second.first[(down ? x0 : y0) + lane];
+        low = count > 0 ? (uint32_t)begins : low;
+        last = count > 0 ? (uint32_t)(begins + count) : 0;
+    }
+    low = ~wide_largest(~low);
+    last = wide_largest(last);
+#pragma unroll
+    for (int k = 0; k < N; k++)
+        if (spot.there >> k & 1)
+            outside |= how.axis[0].count[spot.x[0]] < 0 || how.axis[1].count[spot.y[0] + 8 * k] < 0 ? 1u << k : 0;
+    MOT_ROLLED
+    for (int c = first; c < end; c += G) {
+        int bands[G];
+        float fill[G];
+        double sum[G][N] = {};
+#pragma unroll
+        for (int g = 0; g < G; g++) {
+            bands[g] = min(c + g, end - 1);
+            fill[g] = mot_wide_fill(&whose, &source_of(t).step, bands[g]);
+        }
+        MOT_ROLLED
+        for (int at = (int)low; at < (int)last; at += MOT_WIDE_TILE) {
+            const int n = min(MOT_WIDE_TILE, (int)last - at);
+            __syncthreads();
+            wide_resize_first<WHOLE>(t, fill, bands, down ? at : x0, down ? y0 : at, down ? n : wide, down ? high : n,
+                                     kept);
+            __syncthreads();
+            wide_resize_second<G, N>(second, down, at, n, x0, y0, wide, high, kept, sum);
+        }
+#pragma unroll
+        for (int g = 0; g < G; g++) {
+            float made[N];
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                made[k] = outside >> k & 1 ? fill[g] : mot_wide_resized(sum[g][k], WHOLE);
+            if (c + g < end)
+                wide_end<N>(call, t, spot, to, c + g, made);
+        }
     }
 }
 
 /* ---- passes ---- */
 
-/* A pass that looks at other pixels. */
-template <bool WHOLE> OUTLINE void wide_look(const mot_wide_call &call, const wide_task &t, wide_room &room)
+/* A pass that looks at other pixels, but for a resize. */
+template <bool WHOLE> DEVICE void wide_look(const mot_wide_call &call, const wide_task &t, wide_look_room &room)
 {
     constexpr int N = 8;
+    const int looks = t.of.looks;
+    float(*const made)[MOT_WIDE_THREADS] = room.made, *const weight = room.weight;
     wide_spot<N> spot;
     wide_memory<N> from, to;
-    float *const made = &room.made[0][threadIdx.x];
-    const int kind = source_of(t).kind;
     int first, end;
-    wide_find<N>(t, wide_block<N>(call, t, &first, &end), 0, room, spot);
+    wide_find<N>(t, wide_block<N>(call, t, &first, &end), spot);
     wide_aim<N>(t, t.from, t.from_dtype, spot, from);
     wide_aim<N>(t, t.to, t.to_dtype, spot, to);
-    const int x = min(spot.x[0], t.of.width - 1);
+    const mot_wide_item &item = source_of(t);
+    const int last[2] = { t.from.width - 1 - spot.x[0], t.from.width - 1 - spot.x[1] };
+    wide_around around;
+    if (looks == MOT_WIDE_SUMS) {
+        wide_find_around(t, spot, from, item.taps.reach, around);
+        if (threadIdx.x < 25)
+            weight[threadIdx.x] = item.taps.weight[threadIdx.x];
+    }
+    __syncthreads();
     MOT_ROLLED
     for (int c = first; c < end; c++) {
-        if (kind == MOT_WIDE_RESIZES && source_of(t).down)
-            wide_resize<N, WHOLE, true>(call, t, spot.x[0], spot.y[0], c, room.kept, made);
-        else if (kind == MOT_WIDE_RESIZES)
-            wide_resize<N, WHOLE, false>(call, t, spot.x[0], spot.y[0], c, room.kept, made);
-        MOT_ROLLED
-        for (int q = 0; q < N / 4 && t.quads; q++) {
-            const int x4 = q ? spot.x[1] : spot.x[0], y4 = q ? spot.y[1] : spot.y[0];
-            const bool packed = q ? from.packed[1] : from.packed[0];
-            float at[4];
-            if (kind == MOT_WIDE_SUMS)
-                wide_sums<WHOLE>(call, t, x4, y4, packed, c, at);
-            else
-                wide_boxes<WHOLE>(call, t, x4, y4, packed, c, at);
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                made[MOT_WIDE_THREADS * (4 * q + k)] = at[k];
-        }
-        MOT_ROLLED
-        for (int k = 0; k < N && (kind == MOT_WIDE_BETWEEN || kind == MOT_WIDE_KERNELS); k++) {
-            const int y = min(spot.y[0] + 8 * k, t.of.height - 1);
-            made[MOT_WIDE_THREADS * k] =
-                kind == MOT_WIDE_BETWEEN ? wide_between<WHOLE>(call, t, x, y, c) : wide_kernel<WHOLE>(call, t, x, y, c);
-        }
         float at[N];
+        if (looks == MOT_WIDE_SUMS) {
+            wide_sums<WHOLE>(call, t, around, last, item, c, weight, at);
+        } else {
+            MOT_ROLLED
+            for (int q = 0; q < N / 4 && looks == MOT_WIDE_BOXES; q++) {
+                float four[4];
+                wide_boxes<WHOLE>(call, t, q ? spot.x[1] : spot.x[0], q ? spot.y[1] : spot.y[0],
+                                  q ? from.packed[1] : from.packed[0], c, four);
 #pragma unroll
-        for (int k = 0; k < N; k++)
-            at[k] = made[MOT_WIDE_THREADS * k];
+                for (int k = 0; k < 4; k++)
+                    made[4 * q + k][threadIdx.x] = four[k];
+            }
+            MOT_ROLLED
+            for (int k = 0; k < N && looks != MOT_WIDE_BOXES; k++) {
+                const int x = min(spot.x[0], t.of.width - 1), y = min(spot.y[0] + 8 * k, t.of.height - 1);
+                made[k][threadIdx.x] = looks == MOT_WIDE_BETWEEN ? wide_between<WHOLE>(call, t, x, y, c)
+                                                                 : wide_kernel<WHOLE>(call, t, x, y, c);
+            }
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                at[k] = made[k][threadIdx.x];
+        }
         wide_end<N>(call, t, spot, to, c, at);
     }
 }

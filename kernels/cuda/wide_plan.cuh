@@ -22,7 +22,7 @@ struct wide_plan {
 
 DEVICE void wide_begin_pass(wide_plan &p)
 {
-    p.passes[p.turns++] = mot_wide_pass{ p.count, p.count, -1, 0, 0, 0, p.width, p.height, p.width, p.height };
+    p.passes[p.turns++] = mot_wide_pass{ p.count, p.count, -1, 0, 0, 0, 0, p.width, p.height, p.width, p.height };
 }
 
 /* Adds an item, in a pass of its own if it has to begin one. */
@@ -30,12 +30,13 @@ OUTLINE mot_wide_item &wide_add(wide_plan &p, int kind, const mot_step &step)
 {
     const mot_wide_pass &last = p.passes[p.turns - 1];
     if ((kind >= MOT_WIDE_SOURCES && last.end > last.first) || (kind == MOT_WIDE_COUNTS && last.counted >= 0) ||
-        mot_wide_source(p.items, &last))
+        last.looks)
         wide_begin_pass(p);
     mot_wide_pass &pass = p.passes[p.turns - 1];
     if (kind == MOT_WIDE_COUNTS)
         pass.counted = p.count;
     pass.moves |= kind == MOT_WIDE_MOVES;
+    pass.looks = kind >= MOT_WIDE_SOURCES ? kind : 0;
     mot_wide_item &item = p.items[p.count++];
     pass.end = p.count;
     item.kind = kind;
@@ -181,6 +182,12 @@ DEVICE void wide_add_step(wide_plan &p, const mot_wide_call &call, const mot_ste
     }
 }
 
+/* Whether a pass ends inside of a blur. */
+DEVICE int wide_is_inside(const wide_plan &p, int turn)
+{
+    return p.passes[turn].looks == MOT_WIDE_BOXES && !p.items[p.passes[turn].first].ends;
+}
+
 /* Chooses where passes read and write, and puts them behind the ones that the image does not have. */
 DEVICE void wide_end_plan(wide_plan &p, const mot_wide_call &call)
 {
@@ -197,7 +204,10 @@ DEVICE void wide_end_plan(wide_plan &p, const mot_wide_call &call)
             continue;
         }
         const int turn = k - before;
+        const int inside = turn > 0 && wide_is_inside(p, turn - 1);
         p.passes[k] = p.passes[turn];
+        p.passes[k].floats[0] = inside;
+        p.passes[k].floats[1] = wide_is_inside(p, k);
         p.passes[k].from = turn == 0 ? (int)MOT_WIDE_SRC : (turn - 1) & 1;
         p.passes[k].to = turn == p.turns - 1 ? (int)MOT_WIDE_DST : turn & 1;
     }
@@ -208,22 +218,25 @@ DEVICE void wide_list(const mot_wide_call &call, int i)
 {
     mot_wide_pass *const passes = call.pass + (int64_t)i * call.passes;
     const int groups = (call.channels + call.together - 1) / call.together;
-    for (int k = threadIdx.x; k < 2 * call.passes; k += MOT_WIDE_PLAN_THREADS) {
-        mot_wide_pass &pass = passes[k / 2];
-        const bool runs = k % 2, has = pass.first >= 0 && (runs || pass.counted >= 0);
-        const mot_wide_item *const source = mot_wide_source(call.items + (int64_t)i * call.most_items, &pass);
-        const int64_t blocks = mot_wide_blocks(mot_wide_pixels(call.channels, source != nullptr), pass.width,
-                                               pass.height, mot_wide_quads(&pass, source));
-        const uint32_t tasks =
-            !has ? 0 : (uint32_t)(runs ? blocks * groups : mot_wide_count_tasks(call.channels, blocks));
-        pass.tasks[k % 2] = tasks;
-        pass.task[k % 2] = tasks ? atomicAdd(&call.tasks[2 * k], tasks) : 0;
+    for (int k = threadIdx.x; k < MOT_WIDE_LAUNCHES * call.passes; k += MOT_WIDE_PLAN_THREADS) {
+        mot_wide_pass &pass = passes[k / MOT_WIDE_LAUNCHES];
+        const int launch = k % MOT_WIDE_LAUNCHES;
+        const bool has = pass.first >= 0 && (launch == MOT_WIDE_COUNT ? pass.counted >= 0
+                                                                      : (launch == MOT_WIDE_LOOK) == (pass.looks != 0));
+        const bool by_band = launch == MOT_WIDE_RUN && mot_wide_by_band(&call, &pass);
+        const int64_t blocks = mot_wide_blocks(by_band ? 1 : mot_wide_pixels(call.channels, pass.looks), pass.width,
+                                               pass.height, !by_band && mot_wide_quads(&pass));
+        const int64_t tasks =
+            launch == MOT_WIDE_COUNT ? mot_wide_count_tasks(call.channels, blocks) : blocks * (by_band ? 1 : groups);
+        pass.tasks[launch] = has ? (uint32_t)tasks : 0;
+        pass.task[launch] = has ? atomicAdd(&call.tasks[2 * k], (uint32_t)tasks) : 0;
     }
     __syncthreads();
-    for (int k = 0; k < 2 * call.passes; k++) {
-        const mot_wide_pass &pass = passes[k / 2];
-        int32_t *const list = call.list + (int64_t)k * call.count * call.most_tasks + pass.task[k % 2];
-        for (uint32_t t = threadIdx.x; t < pass.tasks[k % 2]; t += MOT_WIDE_PLAN_THREADS)
+    for (int k = 0; k < MOT_WIDE_LAUNCHES * call.passes; k++) {
+        const mot_wide_pass &pass = passes[k / MOT_WIDE_LAUNCHES];
+        const int launch = k % MOT_WIDE_LAUNCHES;
+        int32_t *const list = call.list + (int64_t)k * call.count * call.most_tasks + pass.task[launch];
+        for (uint32_t t = threadIdx.x; t < pass.tasks[launch]; t += MOT_WIDE_PLAN_THREADS)
             list[t] = i;
     }
 }

@@ -323,10 +323,10 @@ static void fiber_main()
                          gather_kernel<MOTLEY_U8>, gather_kernel<MOTLEY_F32>, gather_kernel<MOTLEY_F16>,
                          gather_kernel<MOTLEY_BF16>, follow_kernel<float>, follow_kernel<double>,
                          planes_kernel<uint8_t>, planes_kernel<uint16_t>, planes_kernel<uint32_t>,
-                         planes_kernel<uint64_t>, wide_plan_kernel, wide_count_kernel<1, false>,
-                         wide_count_kernel<3, false>, wide_count_kernel<1, true>, wide_count_kernel<3, true>,
-                         wide_run_kernel<1, false>, wide_run_kernel<3, false>, wide_run_kernel<1, true>,
-                         wide_run_kernel<3, true>) &&
+                         planes_kernel<uint64_t>, wide_plan_kernel, wide_look_kernel<false>, wide_look_kernel<true>,
+                         wide_count_kernel<1, false>, wide_count_kernel<3, false>, wide_count_kernel<1, true>,
+                         wide_count_kernel<3, true>, wide_run_kernel<1, false>, wide_run_kernel<3, false>,
+                         wide_run_kernel<1, true>, wide_run_kernel<3, true>) &&
                  !emulate_resident_kernel(kernel_now, arguments_now[0]))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
