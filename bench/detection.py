@@ -116,6 +116,12 @@ def seconds(call):
     return time.process_time() - begin
 
 
+def each(call, samples):
+    """Calls with one sample after the other. Results give their memory back, as in a loop that trains."""
+    for sample in samples:
+        call(sample)
+
+
 def measure(name, masks, rounds):
     theirs, ours = samples(masks)
     labels = ("labels", "masks") if masks else ("labels",)
@@ -129,8 +135,8 @@ def measure(name, masks, rounds):
     recipe, follow = RECIPES[name](), motley.Follow(motley.Transform(name, threads=1), following)
     ids = iter(range(1 << 30))
     subjects = {
-        "torchvision": lambda: [recipe(*sample) for sample in theirs],
-        "motley": lambda: [follow(sample, sample_ids=next(ids), epoch=0) for sample in ours],
+        "torchvision": lambda: each(lambda sample: recipe(*sample), theirs),
+        "motley": lambda: each(lambda sample: follow(sample, sample_ids=next(ids), epoch=0), ours),
     }
     times = {name: [] for name in subjects}
     for _ in range(rounds + 1):  # the first one warms up

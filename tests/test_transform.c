@@ -918,7 +918,7 @@ Test(transform, threads_and_splits_change_nothing)
     motley_policy_destroy(t);
 }
 
-/* bindings/python/tests/test_clips.py compares the pixels with Pillow's. */
+/* bindings/python/tests/test_transform_clips.py compares the pixels with Pillow's. */
 Test(transform, clips_share_statistics_as_in_policies)
 {
     enum { FRAMES = 3, EACH = 37 * 29 * 3, COUNT = 24 * FRAMES };
