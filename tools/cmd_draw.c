@@ -59,7 +59,7 @@ static bool draw_part(const arguments *self, const parts *opened, const part *dr
                       char **lines)
 {
     static motley_place places[PART_BLOCK];
-    const picture image = { NULL, self->width, self->height, self->channels };
+    const picture image = { .width = self->width, .height = self->height, .channels = self->channels };
     const picture in = taken_by(opened, drawing, image);
     const size_t most = motley_policy_describe(drawing->policy)->max_steps;
     motley_step *steps = need(calloc(PART_BLOCK * (most + 1), sizeof *steps));
