@@ -257,8 +257,8 @@ static void draw_levels(levels *l, uint64_t *state)
 /* The same call as a graph that is replayed with another epoch and first sample, which it reads from `counter`, and
  * other levels. boxes: those of the samples, and `there` on the device. */
 static void check_graph(const motley_policy *transform, const motley_batch *src, const motley_batch *host_src,
-                        const motley_samples *boxes, const motley_samples *there, result *r, levels *given,
-                        const char *what)
+                        const motley_output *output, const motley_samples *boxes, const motley_samples *there,
+                        result *r, levels *given, const char *what)
 {
     uint64_t state = SEED;
     const uint64_t now[2] = { 5, 1000 };
@@ -268,7 +268,8 @@ static void check_graph(const motley_policy *transform, const motley_batch *src,
     motley_error error = { 0 };
     need_cuda(cudaMalloc((void **)&counter, sizeof now));
     need_cuda(cudaMemcpy(counter, now, sizeof now, cudaMemcpyHostToDevice));
-    motley_apply_params again = { .samples = *boxes }, params = { .samples = *there, .counter = counter };
+    motley_apply_params again = { .samples = *boxes, .output = *output };
+    motley_apply_params params = { .samples = *there, .output = *output, .counter = counter };
     again.samples.seed = params.samples.seed = 11;
     again.samples.epoch = 5;
     again.samples.first = 1000;
@@ -562,7 +563,7 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         same(&r, what);
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", a graph", name, number);
         if (number % 4 == 0 && !info->draws_sizes)
-            check_graph(transform, &device_src, &host_src, &samples, &there, &r, &given_levels, what);
+            check_graph(transform, &device_src, &host_src, &own, &samples, &there, &r, &given_levels, what);
         if (there.boxes_on_device)
             drop_boxes(&there);
     } else {

@@ -294,8 +294,8 @@ def test_crops_by_boxes_on_a_device(name):
     }
     boxes, depth = motley.follow.Boxes(rule="torchvision", drop=False), motley.follow.Image("bilinear")
     following = {"boxes": boxes, "masks": motley.follow.Mask(), "depth": depth}
-    follow = motley.Follow(motley.Transform(name, seed=3), following)
-    which = {"sample_ids": range(10), "epoch": 0}
+    follow = motley.Follow(motley.Transform(name, seed=3, epoch=0), following)
+    which = {"sample_ids": range(10)}
     wanted = follow(sample, **which)
     there = {key: [box.cuda() for box in value] if key == "boxes" else value.cuda() for key, value in sample.items()}
     recorded, draws = follow(there, **which, return_draws=True)
