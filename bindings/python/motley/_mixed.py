@@ -54,8 +54,8 @@ def alone(policy: Any, samples: Any, count: int, size: tuple[int, int], boxes: A
 
 def size_of(policy: Any, samples: Any, count: int, size: tuple[int, int]) -> tuple[int, int]:
     """The size that these samples' batch of images of `size` gets, (width, height) both."""
-    side = drawn(policy, samples, count, size, ffi.NULL)[0][0].side
-    return (side, side) if side else size
+    mixed, _pasted = drawn(policy, samples, count, size, ffi.NULL)  # whose memory goes with it
+    return (mixed[0].side,) * 2 if mixed[0].side else size
 
 
 def recorded_size(draws: Sequence[Any], size: tuple[int, int]) -> tuple[int, int]:
