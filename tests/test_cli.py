@@ -1359,6 +1359,8 @@ class Wide(Case):
             self.assertEqual(self.values("out.png"), [4095 - v for v in values])
             self.good("op", "translate_x", "-12", path, out, "--range", "0,4095", "--fill", "255")
             self.assertEqual(set(self.values("out.png")), {4095})
+            self.good("op", "translate_x", "-12", path, out, "--range", "0,4095", "--fill", "124")
+            self.assertEqual(set(self.values("out.png")), {round(124 * 4095 / 255)})
         upright = self.wide("b.png", range(1000, 1006), 3, 2, before=chunk(b"eXIf", exif(6)))
         self.good("op", "identity", upright, out)
         self.assertEqual(

@@ -3,6 +3,7 @@
 #include "tools/parts.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #define PNG_EFFORT 6
@@ -98,8 +99,8 @@ static bool apply(const arguments *self, int op, picture *image)
     const motley_image pixels = image_of(image);
     const uint8_t *const rgba = self->fill;
     const double unit = image->wide ? self->range.pair[1] / 255 : 1;
-    const double fill[4] = { rgba[0] * unit, rgba[image->channels == 2 ? 3 : 1] * unit, /* 2: grey and alpha */
-                             rgba[2] * unit, rgba[3] * unit };
+    const double fill[4] = { rint(rgba[0] * unit), rint(rgba[image->channels == 2 ? 3 : 1] * unit), /* 2: with alpha */
+                             rint(rgba[2] * unit), rint(rgba[3] * unit) };
     motley_batch batch = batch_of(image, &self->range);
     batch.images = &pixels;
     motley_status status = motley_context_create(&self->context, &context, &error);

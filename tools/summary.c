@@ -132,7 +132,8 @@ static bool count_draws(const parts *opened, const part *counted, const policy_o
 {
     static motley_place places[PART_BLOCK];
     const uint64_t count = counting->samples;
-    const picture image = { NULL, counting->width, counting->height, 3 }, in = taken_by(opened, counted, image);
+    const picture image = { .width = counting->width, .height = counting->height, .channels = 3 };
+    const picture in = taken_by(opened, counted, image);
     const size_t max_steps = motley_policy_describe(counted->policy)->max_steps;
     motley_step *steps = need(calloc(PART_BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     int32_t counts[PART_BLOCK];
