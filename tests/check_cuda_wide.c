@@ -657,6 +657,12 @@ static void check_resize(subject *s)
                        : (input_size){ 1 + (int32_t)below((uint64_t)most), 1 + (int32_t)below((uint64_t)most) };
         if (below(4) == 0 && !(i > 0 && alike))
             sizes[i] = (input_size){ (int32_t)w, (int32_t)h };
+        if (below(4) == 0 && sizes[i].width <= w && sizes[i].height <= h) { /* between pixels, and nothing is scaled */
+            boxes[i][0] = floor(4 * between(0, w - sizes[i].width)) / 4;
+            boxes[i][1] = floor(4 * between(0, h - sizes[i].height)) / 4;
+            boxes[i][2] = boxes[i][0] + sizes[i].width;
+            boxes[i][3] = boxes[i][1] + sizes[i].height;
+        }
     }
     room to = make_room(s->src.batch.dtype, s->src.batch.channels, n, sizes, (int)below(LAYOUTS), 0);
     point_at_images(&to);

@@ -116,7 +116,8 @@ static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, con
     w.call.channels = src->channels;
     w.call.src_dtype = (int32_t)src->dtype;
     w.call.dst_dtype = (int32_t)dst->dtype;
-    w.call.in_place = mot_batch_view(src, 0).data == mot_batch_view(dst, 0).data;
+    for (size_t i = 0; i < (src->images || dst->images ? src->count : 1); i++) /* each image by itself is or is not */
+        w.call.in_place |= mot_batch_view(src, i).data == mot_batch_view(dst, i).data;
     w.call.by_pixel =
         dst->channels >= MOT_WIDE_MANY && mot_batch_view(dst, 0).pixel > (int64_t)mot_dtype_bytes((int)dst->dtype);
     w.call.multiprocessors = s->chip.multiprocessors;

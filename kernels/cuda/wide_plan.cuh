@@ -60,7 +60,7 @@ DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &f
     mot_trace_step &trace = item.trace;
     const mot_resize_plan plan = mot_resize_plan_of(&how, 0);
     uint32_t fixed[6] = {};
-    bool whole = true; /* whole pixels, and no limit beside the image's own */
+    bool whole = plan.crop; /* whole pixels, and no limit beside the image's own */
     trace.kind = MOT_TRACE_AXES;
     trace.part = mot_rect{ 0, 0, width, height };
     trace.width = p.width;
