@@ -507,7 +507,7 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     r->samples.bands = mot_batch_bands(r->src) > 1;
     if (!r->info->takes_levels || given)
         r->samples.levels = NULL; /* which nothing may read: perhaps it is in device memory */
-    r->samples.boxes_on_device &= r->info->takes_boxes && !given;
+    r->samples.boxes_on_device = r->samples.boxes_on_device && r->transform->facts.takes_boxes && !given;
     r->draws = (mot_host_draws){ 0 };
     MOT_TRY(check_params(context, r, error));
     MOT_TRY(check_given_sizes(r, error));

@@ -122,7 +122,7 @@ MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, i
 MOT_FN void mot_sample_give_boxes(mot_drawn_sample *sample, const motley_samples *samples, size_t i)
 {
     const size_t begin = samples->box_offsets[i], end = samples->box_offsets[i + 1];
-    sample->boxes_count = end > begin ? end - begin : 0;
+    sample->boxes_count = samples->boxes && end > begin ? end - begin : 0;
     if (sample->boxes_count) /* else there may be no boxes at all */
         sample->boxes = (const double(*)[4])(const void *)(samples->boxes + 4 * begin);
 }

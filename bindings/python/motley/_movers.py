@@ -127,6 +127,9 @@ class Moves:
         policy, self.boxes = self.transform.policy_now, boxes
         crops = not (policy._steps_by_boxes or policy.on_host)
         self.on_device = crops and boxes.device is not None and not return_draws and self.transform.clip_frames < 2
+        if self.on_device and Torch.captures(boxes.device):
+            raise ArgumentError("a CUDA graph is captured, which cannot read boxes that a call has put together: want "
+                                "draws that are given, or motley_apply in C")  # fmt: skip
         if not self.on_device:
             self.given = self.draw()
 
@@ -231,6 +234,7 @@ class Images:
         if len(set(fills[4:]) - {fills[0]}):
             raise ArgumentError(f"{name}: fill is {kind.fill!r}, want the first number again behind the fourth")
         self.value, self.moves, self.alpha, fills = value, moves, kind.alpha, fills[:4]
+        self.device = source.device
         self.params = ffi.new("motley_follower_params *", {"fill": bytes(fills).ljust(4, b"\0")})
         self.params.erase, self.params.channels = bool(kind.erase), len(fills)
         self.params.interpolation = interpolation_number(kind.interpolation)
@@ -252,10 +256,13 @@ class Images:
         if not moves.sizes:
             return self.value
         follower, layout = self._follower(), moves.transform.layout
-        if moves.given is None:
+        given = moves.given
+        if given is None and moves.on_device and self.device != moves.device:
+            given = moves.draw()  # where this image is there are no boxes
+        if given is None:
             levels = moves.levels if follower.policy.takes_levels else None
             return follower._run(self.value, None, layout, moves.which, levels=levels, boxes=moves.device_boxes)
-        given = moves.given.taken(range(len(moves.given)))
+        given = given.taken(range(len(given)))
         checked(lib.motley_follower_steps, given.c, self.params, given.steps, given.counts, given.places)
         return follower._run(self.value, None, layout, given=given)
 
