@@ -324,7 +324,10 @@ class Follow:
         Raises:
             ArgumentError: The draws are of another policy or for another size.
         """
-        views = self.transform._views_of(self.transform.policy)
+        policy, _ = self.transform._in_epoch(self.transform.policy, (None, 0, None, None))
+        if policy is not self.transform.policy:
+            return self._with(self.transform._of(policy)).replay(sample, draws)
+        views = self.transform._views_of(policy)
         if views:
             own = {name: (count, number, self._with(one)) for name, (count, number, one) in views.items()}
             every: Any = replayed(sample, draws, own)

@@ -311,6 +311,17 @@ def test_crops_by_boxes_on_a_device(name):
     assert len({draw.get("overlap") for draw in draws}) > 1
 
 
+def test_recorded_crops_move_other_images_of_policies_with_epochs():
+    random = np.random.default_rng(5)
+    boxes = [some_boxes(random, i, 60, 50) for i in range(4)]
+    sample = {name: random.integers(0, 256, (4, 50, 60, n), np.uint8) for name, n in (("image", 3), ("depth", 1))}
+    following = {"boxes": motley.follow.Boxes(drop=False), "depth": motley.follow.Image("bilinear")}
+    follow = motley.Follow(motley.Transform("dfine_l", seed=3, epoch=1), following)
+    wanted, draws = follow({**sample, "boxes": boxes}, sample_ids=range(4), return_draws=True)
+    found = follow.replay({**sample, "boxes": boxes}, draws)
+    assert all(np.array_equal(found[name], wanted[name]) for name in ("image", "depth"))
+
+
 def test_sizes_of_crops_by_boxes(photographs):  # noqa: F811
     """They are known before the call to who gives the boxes, and drawn as without knowing them."""
     policy = motley.Policy("tv_ssdlite")
