@@ -88,6 +88,10 @@ motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
                 "objects are pasted, want share, by which they are blended, and no cutmix");
     MOT_REQUIRE(!p->instances || !(p->pastes > 0 || p->cutmix > 0 || p->minmax[1] > 0), error,
                 "instances are pasted, want neither cutmix nor parts with objects to paste");
+    MOT_REQUIRE(!p->instances || p->mixup > 0 || p->share[1] > 0 || p->p == 0 || p->p == 1, error,
+                "instances are pasted and nothing is mixed, but p is %g: want paste_p, their chance", p->p);
+    MOT_REQUIRE(p->pastes > 0 || (p->paste_area == 0 && p->context[1] == 0), error,
+                "paste_area is %g and context up to %g, want them with pastes", p->paste_area, p->context[1]);
     MOT_REQUIRE(p->grow >= 0 && p->grow <= MOTLEY_MAX_GROW, error, "grow is %d, want 0 to %d", (int)p->grow,
                 MOTLEY_MAX_GROW);
     MOT_REQUIRE(p->grow == 0 || p->instances, error, "grow is %d, want it with instances, whose masks it enlarges",

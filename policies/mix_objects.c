@@ -239,7 +239,7 @@ static motley_status check_listed(const motley_mixed *drawn, const motley_paste 
                     "image %zu has instances that were pasted, want extents, which is NULL", i);
         if (instances)
             MOT_TRY(check_boxes(given, count, error));
-        for (int32_t k = 0; instances && k < m->pastes; k++) {
+        for (int32_t k = 0; (instances || m->kind == MOTLEY_MIX_PASTE) && k < m->pastes; k++) {
             const motley_paste *const paste = &pastes[m->paste + k];
             MOT_REQUIRE(paste->image >= 0 && (size_t)paste->image < count && paste->object >= 0 &&
                             (size_t)paste->object < given->offsets[paste->image + 1] - given->offsets[paste->image],

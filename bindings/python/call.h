@@ -85,6 +85,8 @@ static void forget(kept_call *kept)
                                          .fill = kept->params.fill };
     kept->params = params;
     kept->device_boxes = kept->device_offsets = 0;
+    if (kept->batches)
+        kept->batches->pastes = NULL, kept->batches->masks = NULL;
 }
 
 /* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter. */

@@ -120,10 +120,10 @@ static motley_status queue_masks(mot_cuda_call *call, const mot_mix_images *imag
                                     .height = first.height,
                                     .ctas = call->s->chip.multiprocessors * MOT_MIX_MASK_CTAS };
     const mot_node node = { .reads = MOT_SENT | MOT_IMAGES | MOT_NUMBERS, .writes = MOT_IMAGES | MOT_NUMBERS };
-    if (r->planes_count == 0)
-        return MOTLEY_OK;
     MOT_TRY(mot_call_next(call, &node, error));
     MOT_TRY(mot_cuda_try(mot_mix_cut_launch(&job, call->lane), "launching the kernel of pasted masks", error));
+    if (r->planes_count == 0)
+        return MOTLEY_OK;
     MOT_TRY(mot_call_next(call, &node, error));
     return mot_cuda_try(mot_mix_masks_launch(&job, call->lane), "launching the kernel of masks", error);
 }

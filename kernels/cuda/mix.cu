@@ -85,7 +85,8 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
                 continue;
             const mot_view dst = image_of(job.dst, job.channels, i);
             const uint8_t *const mine = hold + i * pitch, *const other = hold + m.partner * pitch;
-            const bool mixes = job.soft || m.kind == MOTLEY_MIX_MIXUP, pastes = m.kind == MOTLEY_MIX_INSTANCES;
+            const bool mixes = job.soft || m.kind == MOTLEY_MIX_MIXUP;
+            const bool pastes = !job.soft && m.kind == MOTLEY_MIX_INSTANCES;
             const uint8_t *const cut = pastes ? job.cut + ((int64_t)i * job.height + y) * job.width : nullptr;
             const bool cuts = m.kind == MOTLEY_MIX_CUTMIX && y >= m.box.top && y < m.box.top + m.box.height;
             const double share = job.soft ? m.share : m.lambda;

@@ -105,12 +105,14 @@ def structs(draws: Sequence[Any], count: int) -> tuple[Any, Any]:
     for_each("draws", len(draws), count, "entries")
     mixed = ffi.new("motley_mixed[]", max(count, 1))
     pastes: list[Any] = []
+    wanted = f"from 0 to {count - 1}, as there are {count} images"
     for i, (one, draw) in enumerate(zip(mixed, draws)):
         if "mix" not in draw:
             raise ArgumentError(f"draws of image {i} have no 'mix', but the transform mixes images")
         mix = draw["mix"]
         try:
-            one.kind, one.partner, one.share = KINDS.index(mix["kind"]), mix["partner"], mix["share"]
+            one.kind, one.share = KINDS.index(mix["kind"]), mix["share"]
+            one.partner = whole("partner", mix["partner"], 0, count - 1, wanted)
             setattr(one, "lambda", mix["lambda"])
             if "box" in mix:
                 _box_struct(one.box, mix["box"])
@@ -118,7 +120,8 @@ def structs(draws: Sequence[Any], count: int) -> tuple[Any, Any]:
             own = mix.get("pastes", ())
             one.paste, one.pastes = len(pastes), len(own)
             for paste in own:
-                made = ffi.new("motley_paste *", {"image": paste["image"], "object": paste["object"]})
+                image = whole("image", paste["image"], 0, count - 1, wanted)
+                made = ffi.new("motley_paste *", {"image": image, "object": paste["object"]})
                 if one.kind == lib.MOTLEY_MIX_PASTE:
                     made.left, made.top = paste["left"], paste["top"]
                     _box_struct(made.part, paste["part"])
@@ -174,7 +177,6 @@ def begun(
             objects.list_runs(mixed, pastes)
     if policy.only_mixes:
         call.made.pastes, call.made.masks = pastes, ffi.NULL if masks is None else masks.c
-        call.pastes = pastes, masks  # which live as long as the call uses them
     record = functools.partial(plain, mixed, pastes, count)
     if objects is not None:
         side = target.size[0] if policy.sizes_batches else 0

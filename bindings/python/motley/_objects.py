@@ -35,9 +35,13 @@ class Targets(list[Mapping[str, Any]]):
         relative: Whether boxes are in sides of the image, 0 to 1, as DETR's and DEIM's are; else in pixels.
     """
 
-    def __init__(self, targets: Iterable[Mapping[str, Any]], format: str = "xyxy", relative: bool = False) -> None:
+    def __init__(self, targets: Iterable[Mapping[str, Any]], format: str, relative: bool = False) -> None:
         super().__init__(targets)
         self.format, self.relative = one_of("format", format, FORMATS), bool(relative)
+
+    def like(self, targets: Iterable[Mapping[str, Any]]) -> Targets:
+        """Other targets, whose boxes are of the same kind."""
+        return Targets(targets, self.format, self.relative)
 
 
 def given(labels: Any, reader: str | None) -> Targets | None:
@@ -53,7 +57,7 @@ def given(labels: Any, reader: str | None) -> Targets | None:
             f"policy '{reader}' pastes or resizes boxes, and labels are a list that does not say what they are: want "
             "motley.Targets(labels, format, relative)"
         )
-    return Targets(labels)
+    return Targets(labels, "xyxy")
 
 
 class Objects:
@@ -238,7 +242,7 @@ class Masks:
         self.found = self.kind.new(first, (planes, ffi.sizeof("motley_extent") // 4), "int32")
         self.at = list(itertools.accumulate((0 if own is None else len(own) for own in self.written), initial=0))
         src, dst = ([self._pointer(array) for array in arrays] for arrays in (self.given, self.written))
-        self._held = ffi.new("uint8_t *[]", src), ffi.new("uint8_t *[]", dst)
+        self._held = ffi.new("uint8_t *[]", src), ffi.new("uint8_t *[]", dst), objects.offsets
         self.c.src, self.c.dst = ffi.cast("uint8_t **", self._held[0]), self._held[1]
         self.c.extents = ffi.cast("motley_extent *", self.kind.pointer(self.found))
 

@@ -251,10 +251,11 @@ def test_instances_are_pasted_as_torchvision_does(kind):
         grow = turn % 3
         transform = motley.mix(instances=True, grow=grow, paste_p=0.9, mode="elem", seed=4, layout="chw")
         images, targets = batch_with_masks(random, 3, 24 + turn % 5, 30 + turn % 7)
-        given, labels = images, motley.Targets(targets)
+        given, labels = images, motley.Targets(targets, "xyxy")
         if torch:
             given = torch.from_numpy(images)
-            labels = motley.Targets({name: torch.from_numpy(own) for name, own in one.items()} for one in targets)
+            ones = [{name: torch.from_numpy(own) for name, own in one.items()} for one in targets]
+            labels = motley.Targets(ones, "xyxy")
         before = [{name: values.copy() for name, values in target.items()} for target in targets]
         result, objects, draws = transform(
             given, labels=labels, sample_ids=range(3 * turn, 3 * turn + 3), epoch=0, return_draws=True
@@ -281,7 +282,7 @@ def test_draws_of_instances_are_those_of_the_page():
     numbers, ids = [3, 0, 9, 250], [7, 4_000_000_000_000, 2, 3]
     targets = [{"boxes": np.zeros((n, 4), F), "masks": np.ones((n, 4, 5), bool)} for n in numbers]
     mix = motley.mix(instances=True, seed=11, epoch=3, layout="chw")
-    made = mix(np.zeros((4, 3, 4, 5), F), labels=motley.Targets(targets), sample_ids=ids, return_draws=True)[2]
+    made = mix(np.zeros((4, 3, 4, 5), F), labels=motley.Targets(targets, "xyxy"), sample_ids=ids, return_draws=True)[2]
     samples, first = Samples(seed=11, epoch=3, ids=ids), 32768 + 256 * 4 * STAGES.index("mix") + 4
     for i, draw in enumerate(made):
         n = numbers[i - 1]
@@ -293,14 +294,15 @@ def test_instances_that_are_refused():
     images, targets = batch_with_masks(np.random.default_rng(2), 3, 20, 30, least=1)
     targets = [{name: values[:1] for name, values in target.items()} for target in targets]
     mix = motley.mix(instances=True, layout="chw", seed=1)
-    without = motley.Targets({k: own for k, own in target.items() if k != "masks"} for target in targets)
+    without = [{k: own for k, own in target.items() if k != "masks"} for target in targets]
+    without = motley.Targets(without, "xyxy")
     refused("a list that does not say what they are: want motley.Targets", mix, images, labels=targets)
     refused("the target of image 0 has no 'masks', by which instances are pasted", mix, images, labels=without)
-    wide = motley.Targets({**target, "masks": target["masks"][:, :, :7]} for target in targets)
+    wide = motley.Targets([{**target, "masks": target["masks"][:, :, :7]} for target in targets], "xyxy")
     refused(r"the masks of image 0 are \w+ \[1, 20, 7\], want uint8 or bool \[1, 20, 30\]", mix, images, labels=wide)
-    wide = motley.Targets({**target, "masks": target["masks"].astype("int64")} for target in targets)
+    wide = motley.Targets([{**target, "masks": target["masks"].astype("int64")} for target in targets], "xyxy")
     refused("the masks of image 0 are int64", mix, images, labels=wide)
-    wide = motley.Targets({**target, "masks": [[1]]} for target in targets)
+    wide = motley.Targets([{**target, "masks": [[1]]} for target in targets], "xyxy")
     refused("the masks of image 0 are a list", mix, images, labels=wide)
     refused("pastes objects: want labels as a list of dictionaries", mix, images, labels=[1, 2, 3])
     behind = {"stages": [{"resize": {"size": [9, 9]}}, {"mix": {"instances": "pasted"}}]}
@@ -320,7 +322,7 @@ def test_boxes_in_pixels_and_torch():
     targets = [{"boxes": torch.tensor(own).reshape(-1, 4), "labels": torch.arange(len(own))} for own in rows]
     for i, target in enumerate(targets):
         target["labels"] += 10 * i
-    targets = motley.Targets(targets)
+    targets = motley.Targets(targets, "xyxy")
     result, objects, draws = transform(images, labels=targets, sample_ids=range(3), return_draws=True)
     scale = torch.tensor([31 / 30, 31 / 20] * 2)
     for i, one in enumerate(objects):
@@ -331,7 +333,8 @@ def test_boxes_in_pixels_and_torch():
         labels = [int(targets[p["image"]]["labels"][p["object"]]) for p in pastes]
         assert one["labels"].tolist() == targets[i]["labels"].tolist() + labels
         assert one["mixup"].tolist() == [1] * len(rows[i]) + [0.5, 0.5]
-    with_masks = motley.Targets({**target, "masks": own} for target, own in zip(targets, masks))
+    with_masks = [{**target, "masks": own} for target, own in zip(targets, masks)]
+    with_masks = motley.Targets(with_masks, "xyxy")
     refused("the target of image . has 'masks', which are not pasted", transform, images, labels=with_masks)
     stages = [{"mix": {"share": [0.5, 0.5], "p": 0, "sizes": [31]}}]
     made, objects = motley.Transform({"stages": stages}, epoch=0)(images, labels=with_masks, sample_ids=range(3))
@@ -434,3 +437,31 @@ def test_what_is_refused():
     refused("image 3 has 'labels', that of image 2, mixed with it, has not", mix, images, labels=without)
     refused("mixed by CutMix, want MixUp or nothing", motley.mix(cutmix=1, layout="chw"), images, labels=targets)
     refused("both mixup and share are set", motley.mix, mixup=1, share=(0.4, 0.6))
+
+
+def test_recorded_pastes_of_other_targets_are_refused():
+    random = np.random.default_rng(7)
+    keys = {"share": [0.5, 0.5], "p": 0, "paste": 2, "context": [0, 0]}
+    transform = motley.Transform({"stages": [{"mix": keys}]}, seed=2, epoch=0, layout="chw")
+    images = random.random((2, 3, 20, 30), dtype=F)
+    targets = [{"boxes": np.tile(np.array([[1, 2, 11, 7]], F), (3, 1)), "labels": np.arange(3)} for _ in images]
+    _, _, draws = transform(images, labels=motley.Targets(targets, "xyxy"), sample_ids=range(2), return_draws=True)
+    none = motley.Targets([{name: values[:0] for name, values in target.items()} for target in targets], "xyxy")
+    refused("which is none of the objects", transform.replay, images, draws, labels=none)
+    draws[0]["mix"]["partner"] = 9
+    refused(
+        "partner is 9, want a whole number from 0 to 1",
+        transform.replay,
+        images,
+        draws,
+        labels=motley.Targets(targets, "xyxy"),
+    )
+
+
+def test_targets_keep_their_format_in_batches():
+    torch = pytest.importorskip("torch")
+    from motley.torch.data import map_tensors
+
+    targets = motley.Targets([{"boxes": torch.zeros(1, 4)}], "cxcywh", relative=True)
+    _, made = map_tensors(lambda tensor: tensor + 1, (torch.zeros(1), targets))
+    assert (type(made), made.format, made.relative) == (motley.Targets, "cxcywh", True) and made[0]["boxes"].sum() == 4

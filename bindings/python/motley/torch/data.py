@@ -440,7 +440,7 @@ def map_items(function: Callable[[Any], object], batch: Batch) -> Batch:
     """`batch` with each of its items replaced; anything but a container is returned unchanged."""
     if isinstance(batch, Mapping):
         return cast("Batch", {key: function(value) for key, value in batch.items()})
-    return _like(batch, map(function, batch)) if isinstance(batch, (tuple, list)) else batch
+    return like(batch, map(function, batch)) if isinstance(batch, (tuple, list)) else batch
 
 
 def map_tensors(function: Callable[[torch.Tensor], object], batch: Batch) -> Batch:
@@ -456,7 +456,7 @@ def replaced(batch: Batch, key: Hashable, value: object) -> Batch:
         return cast("Batch", {**batch, key: value})
     items: Any = list(cast("Iterable[Any]", batch))
     items[key] = value
-    return _like(batch, items)
+    return like(batch, items)
 
 
 def item(batch: object, key: Any, what: str, whole: str = "a batch") -> Any:
@@ -489,7 +489,10 @@ def augmented(
     return replaced(replaced(batch, at[0], result), at[1], targets)
 
 
-def _like(batch: Batch, items: Iterable[Any]) -> Batch:
+def like(batch: Batch, items: Iterable[Any]) -> Batch:
+    """A list or tuple of `batch`'s kind."""
+    if isinstance(batch, motley.Targets):
+        return batch.like(items)
     cls: Any = type(batch)
     made: Batch = cls(*items) if hasattr(batch, "_fields") else cls(items)
     return made

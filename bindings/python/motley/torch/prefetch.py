@@ -17,7 +17,7 @@ import motley
 from motley.adapters import check_labels, transform_of
 from motley._native import epoch_given, one_of, whole
 from motley._random import Sampled, split_ids
-from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
+from motley.torch.data import augmented, item, like, map_items, map_tensors, passed_on, replaced
 from motley.torch.decode import decoded, file_tensor
 from motley.torch.module import Transform
 
@@ -363,7 +363,7 @@ def _column(item: Any, count: int, kept: Sequence[int]) -> Any:
         return item[list(kept)]
     if all(_has_rows(part, count) for part in item):  # as many columns as samples, such as [ids, labels] of two
         return map_items(lambda part: _column(part, count, kept), item)
-    return type(item)(item[i] for i in kept)
+    return like(item, (item[i] for i in kept))
 
 
 def _has_rows(item: Any, count: int) -> bool:
