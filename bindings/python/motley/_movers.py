@@ -127,7 +127,7 @@ class Moves:
         policy, self.boxes = self.transform.policy_now, boxes
         crops = not (policy._steps_by_boxes or policy.on_host)
         self.on_device = crops and boxes.device is not None and not return_draws and self.transform.clip_frames < 2
-        if self.on_device and Torch.captures(boxes.device):
+        if self.on_device and boxes.device is not None and Torch.captures(boxes.device):
             raise ArgumentError("a CUDA graph is captured, which cannot read boxes that a call has put together: want "
                                 "draws that are given, or motley_apply in C")  # fmt: skip
         if not self.on_device:

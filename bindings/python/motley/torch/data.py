@@ -491,9 +491,7 @@ def augmented(
 
 def like(batch: Batch, items: Iterable[Any]) -> Batch:
     """A list or tuple of `batch`'s kind."""
-    if isinstance(batch, motley.Targets):
-        return batch.like(items)
-    cls: Any = type(batch)
+    cls: Any = batch.like if isinstance(batch, motley.Targets) else type(batch)
     made: Batch = cls(*items) if hasattr(batch, "_fields") else cls(items)
     return made
 
