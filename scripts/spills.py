@@ -61,7 +61,7 @@ MOST = {
     # draws and numbers, once for an image
     "draw_kernel": 28,
     "transform_draw_kernel": 364,
-    "draw_places": 104,  # of an image whose places are drawn in turn
+    "draw_places": 132,  # of an image whose places are drawn in turn
     "draw_stage": 128,
     "fill_other": 252,
     "order_images": 24,
