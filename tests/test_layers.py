@@ -345,7 +345,10 @@ STAGE = {
         ("MOT_STAGE_KINDS\n} mot_stage_kind", "MOT_STAGE_PROBE,\n    MOT_STAGE_KINDS\n} mot_stage_kind")
     ],
     "policies/stage_keys.c": [
-        ("    [MOT_STAGE_TO_RGB] =", '    [MOT_STAGE_PROBE] = FORM("probe", grayscale, 3),\n    [MOT_STAGE_TO_RGB] =')
+        (
+            "    [MOT_STAGE_TO_RGB] =",
+            '    [MOT_STAGE_PROBE] = FORM("probe", grayscale, 3, STEPS, 0, 0),\n    [MOT_STAGE_TO_RGB] =',
+        )
     ],
     "policies/transform.c": [
         ("    case MOT_STAGE_GRAYSCALE:\n", "    case MOT_STAGE_PROBE:\n    case MOT_STAGE_GRAYSCALE:\n")
