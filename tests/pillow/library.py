@@ -267,6 +267,7 @@ class Followed(Params):
         ("box_format", c_int),
         ("box_torchvision", c_int),
         ("box_limits", c_double * 3),
+        ("before_resize", c_int),
         ("points_count", c_size_t),
         ("points", c_void_p),
         ("point_offsets", c_void_p),
