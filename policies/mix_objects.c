@@ -199,7 +199,7 @@ static void add_all(list *l, int32_t image, size_t count, float share)
         add(l, (motley_mixed_object){ .image = image, .object = (int32_t)k, .share = share, .plane = -1 });
 }
 
-/* The objects of image i, `own` of its own and those that are pasted, whose masks have these extents. */
+/* Adds the objects of image i: first its own, `own` of them, then the pasted ones. extents: of their masks, in turn. */
 static void add_instances(list *l, int32_t i, int32_t own, const motley_mixed *m, const motley_paste *pastes,
                           const motley_objects *given, const motley_extent *extents)
 {

@@ -32,7 +32,7 @@ typedef enum motley_mix_mode {
 /** Zhang et al. 2017, arXiv:1710.09412 (MixUp); Yun et al. 2019, arXiv:1905.04899 (CutMix). */
 typedef struct motley_mix_params {
     size_t struct_size;   /* 0 or sizeof; see motley.h */
-    double mixup, cutmix; /* a of Beta(a, a), from which lambda is drawn; 0: never used. One or `share` is above 0 */
+    double mixup, cutmix; /* a of Beta(a, a), from which lambda is drawn; 0: never used */
     double p;             /* probability of being mixed; 0: always */
     double switch_p;      /* probability of CutMix if both are used; 0: 0.5 */
     motley_mix_rules rules;
@@ -113,8 +113,8 @@ typedef struct motley_objects {
  *  Shapes   drawn: [count]. width and height: of every image, pixels. pastes: [count * n], n being the mix's pastes, or
  *           with instances the most objects that an image has.
  *  Partners [count], the index of each image's partner, in place of the rule, for callers that read an image's partner
- *           with it; with ELEM mode what is drawn for an image then depends on its id, and on its partner's objects,
- *           alone. NULL: by the rule.
+ *           with it. With ELEM mode MixUp and instances of an image then depend on its id and its partner alone; PASTE
+ *           and `side` depend on the batch. NULL: by the rule.
  *  Objects  NULL: of what is pasted only the kind is drawn. PASTE reads their boxes and areas, INSTANCES only how many
  *           there are. An image that gets none (there are fewer, or a box has no pixel) becomes NONE.
  *  Values   Boxes are cut off to whole pixels, as by C's casts, and to the image.

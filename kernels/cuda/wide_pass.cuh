@@ -280,7 +280,7 @@ template <int N> DEVICE void wide_find_sources(const wide_task &t, int end, wide
         at.born |= wide_is_born(place[k][threadIdx.x]) ? 1u << k : 0;
 }
 
-/* The same of a block of 32 x 8 pixels, all of which each warp has, in a band of its own: each finds some of them. */
+/* The same of a block of 32 x 8 pixels. Each warp makes a band of the whole block; all of them find its pixels. */
 template <int N> DEVICE void wide_find_shared(const wide_task &t, uint32_t block, wide_room &room, wide_spot<N> &at)
 {
     const int width = t.of.width, height = t.of.height, lane = threadIdx.x % 32, warp = threadIdx.x / 32;

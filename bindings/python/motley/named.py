@@ -219,7 +219,8 @@ def mix(
         mix = motley.mix(instances=True, grow=2)         # or motley.Transform("tv_lsj_batch")
 
     Args:
-        mixup, cutmix: a of Beta(a, a), from which lambda is drawn; 0: not done. One is needed, or `share`.
+        mixup, cutmix: a of Beta(a, a), from which lambda is drawn; 0: not done. One is needed,
+            or `share` or `instances`.
         p: Chance of being mixed.
         switch: Chance of CutMix where both are done.
         rules: "torchvision" mixes image i with i - 1; "timm" with the i-th from the end; boxes as each makes them.

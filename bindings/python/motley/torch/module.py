@@ -23,7 +23,7 @@ _HAS_OPERATORS = hasattr(torch.library, "custom_op")  # torch 2.4 and later
 _FAKES = (torch._subclasses.FakeTensor,) if _HAS_OPERATORS else ()  # what torch.export calls a model with
 _call, _run = motley.Transform.__call__, motley.Transform._run  # super() would look them up in each call
 HWC = "hwc", "nhwc"
-OF_CALLS = "seed", "generator", "epoch", "layout", "views", "follow"  # settings that the operator is told by each call
+OF_CALLS = "seed", "generator", "epoch", "layout", "views", "follow"  # settings that a call passes to the operator
 _FORMATS = {None: torch.preserve_format, "chw": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
