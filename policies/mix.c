@@ -9,6 +9,7 @@
 #include "policies/policy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The continued fraction of the incomplete beta function for a = b, by Lentz; DLMF 8.17.22. */
 static double beta_fraction(double a, double x)
@@ -34,29 +35,48 @@ static double beta_fraction(double a, double x)
     return f;
 }
 
-double mot_beta_below(double a, double x)
+/* The share of a Beta(a, a) distribution below x <= 1/2. *slope: that of its logarithm over the logarithm of x. */
+static double beta_below(double a, double x, double *slope)
 {
-    return exp(lgamma(2 * a) - 2 * lgamma(a) + a * (log(x) + log1p(-x))) * beta_fraction(a, x) / a;
+    const double fraction = beta_fraction(a, x);
+    *slope = a / ((1 - x) * fraction);
+    return exp(lgamma(2 * a) - 2 * lgamma(a) + a * (log(x) + log1p(-x))) * fraction / a;
 }
 
-/* Quantiles of Beta(a, a) at the middles of equally likely cells. The lower half is computed and mirrored to the upper.
- * Uses bisection to 2^-24, so that the last bits of a libm do not matter. */
-static void make_lambdas(double a, float *lambda)
+double mot_beta_below(double a, double x)
 {
-    int32_t low = 0;
-    for (int k = 0; k < MOT_LAMBDA_CELLS / 2; k++) {
-        const double p = (k + 0.5) / MOT_LAMBDA_CELLS;
-        int32_t high = 1 << 23; /* the median, 1/2 */
-        while (high - low > 1) {
-            const int32_t middle = low + (high - low) / 2;
-            if (mot_beta_below(a, ldexp(middle, -24)) < p)
-                low = middle;
-            else
-                high = middle;
-        }
-        lambda[k] = (float)ldexp(low, -24);
-        lambda[MOT_LAMBDA_CELLS - 1 - k] = 1 - lambda[k];
+    double slope;
+    return beta_below(a, x, &slope);
+}
+
+/* The last multiple of 2^-24 below which less than p <= 1/2 of Beta(a, a) lies, so that the last bits of a libm do not
+ * matter. Newton's method in logarithms, where the distribution is nearly a line, narrows both ends. */
+static int32_t beta_quantile(double a, double p)
+{
+    int32_t low = 0, high = 1 << 23; /* the median, 1/2 */
+    double guess = high;
+    while (high - low > 1) {
+        const int32_t at = guess <= low ? low + 1 : guess >= high ? high - 1 : (int32_t)guess;
+        double slope;
+        const double below = beta_below(a, ldexp(at, -24), &slope);
+        *(below < p ? &low : &high) = at;
+        guess = rint(at * exp((log(p) - log(below)) / slope));
     }
+    return low;
+}
+
+double mot_mix_lambda(const motley_mix *mix, bool cut, uint32_t cell)
+{
+    const bool upper = cell >= MOT_LAMBDA_CELLS / 2;
+    const uint32_t k = upper ? MOT_LAMBDA_CELLS - 1 - cell : cell; /* the upper half mirrors the lower */
+    int32_t *const kept = &((motley_mix *)mix)->lambda[cut][k];
+    int32_t found = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    if (!found) {
+        found = 1 + beta_quantile(cut ? mix->params.cutmix : mix->params.mixup, (k + 0.5) / MOT_LAMBDA_CELLS);
+        __atomic_store_n(kept, found, __ATOMIC_RELAXED);
+    }
+    const double lambda = ldexp(found - 1, -24);
+    return upper ? 1 - lambda : lambda;
 }
 
 motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
@@ -136,10 +156,6 @@ motley_status motley_mix_create(const motley_mix_params *params, motley_mix **mi
     made->params.switch_p = params->switch_p > 0 ? params->switch_p : 0.5;
     if (params->minmax[0] > 0)
         made->params.cutmix = 1; /* as in timm: lambda then only says whether an image is mixed */
-    if (params->mixup > 0)
-        make_lambdas(params->mixup, made->mixup);
-    if (made->params.cutmix > 0)
-        make_lambdas(made->params.cutmix, made->cutmix);
     *mix = made;
     return MOTLEY_OK;
 }
@@ -152,6 +168,106 @@ void motley_mix_destroy(motley_mix *mix)
 motley_mix_params motley_mix_describe(const motley_mix *mix)
 {
     return mix ? mix->params : (motley_mix_params){ 0 };
+}
+
+/* ---- draws ---- */
+
+/* The index of the image whose sample id decides for image i of `count`. */
+static size_t drawer_of(const motley_mix_params *p, size_t i, size_t count)
+{
+    const size_t other = count - 1 - i;
+    return p->mode == MOTLEY_MIX_BATCH ? 0 : p->mode == MOTLEY_MIX_PAIR && other < i ? other : i;
+}
+
+static int32_t clamp_to(int32_t v, int32_t most)
+{
+    return v < 0 ? 0 : v > most ? most : v;
+}
+
+/* The box between rows top..bottom and columns left..right, clipped to the image. */
+static motley_erased_box box_between(int32_t left, int32_t top, int32_t right, int32_t bottom, int32_t width,
+                                     int32_t height)
+{
+    motley_erased_box box;
+    box.left = clamp_to(left, width);
+    box.top = clamp_to(top, height);
+    box.width = clamp_to(right, width) - box.left;
+    box.height = clamp_to(bottom, height) - box.top;
+    return box;
+}
+
+motley_erased_box mot_mix_draw_box(const motley_mix_params *p, double lambda, mot_words words, int32_t width,
+                                   int32_t height)
+{
+    const int32_t y = (int32_t)mot_choose(words.w[0], (uint32_t)height);
+    const int32_t x = (int32_t)mot_choose(words.w[1], (uint32_t)width);
+    if (p->minmax[0] > 0) {
+        const int32_t least_h = (int32_t)(height * p->minmax[0]), least_w = (int32_t)(width * p->minmax[0]);
+        const int32_t most_h = (int32_t)(height * p->minmax[1]), most_w = (int32_t)(width * p->minmax[1]);
+        const int32_t h = least_h + (int32_t)mot_choose(words.w[2], (uint32_t)(most_h - least_h));
+        const int32_t w = least_w + (int32_t)mot_choose(words.w[3], (uint32_t)(most_w - least_w));
+        const int32_t top = (int32_t)mot_choose(words.w[0], (uint32_t)(height - h + 1));
+        const int32_t left = (int32_t)mot_choose(words.w[1], (uint32_t)(width - w + 1));
+        return box_between(left, top, left + w, top + h, width, height);
+    }
+    if (p->rules == MOTLEY_MIX_TORCHVISION) {
+        const double half = 0.5 * sqrt(1.0 - lambda);
+        const int32_t w = (int32_t)(half * width), h = (int32_t)(half * height);
+        return box_between(x - w, y - h, x + w, y + h, width, height);
+    }
+    int32_t h, w;
+    if (p->mode == MOTLEY_MIX_BATCH) {
+        const double side = sqrt(1.0 - lambda);
+        h = (int32_t)(height * side);
+        w = (int32_t)(width * side);
+    } else { /* timm's lambda is binary32 here, and NumPy 2 computes in binary32 with it */
+        const float side = sqrtf(1.0f - (float)lambda);
+        h = (int32_t)((float)height * side);
+        w = (int32_t)((float)width * side);
+    }
+    return box_between(x - w / 2, y - h / 2, x + (w + 1) / 2, y + (h + 1) / 2, width, height);
+}
+
+/* Draws how image i is mixed. `self` is its sample, `drawer` that of the image drawer_of. */
+static motley_mixed draw_one(const motley_mix *mix, const mot_drawn_sample *drawer, const mot_drawn_sample *self,
+                             size_t i, size_t count)
+{
+    const motley_mix_params *p = &mix->params;
+    const uint32_t block = MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0);
+    const mot_words words = mot_words_of(drawer, block);
+    motley_mixed out;
+    memset(&out, 0, sizeof out);
+    out.lambda = out.share = 1;
+    out.partner = (int32_t)(p->rules == MOTLEY_MIX_TIMM ? count - 1 - i : i ? i - 1 : count - 1);
+    if (p->drawn_partner && count > 1) {
+        const uint32_t other = mot_choose(mot_words_of(self, block).w[3], (uint32_t)count - 1);
+        out.partner = (int32_t)(other + (other >= i));
+    }
+    const int shares = p->share[1] > 0, mixup = p->mixup > 0 || shares;
+    if (!(mixup || p->cutmix > 0) || !mot_coin(words.w[0], p->p)) {
+        if ((p->pastes > 0 || p->instances) && mot_coin(mot_words_of(drawer, block + 2).w[0], p->paste_p)) {
+            out.kind = p->instances ? MOTLEY_MIX_INSTANCES : MOTLEY_MIX_PASTE;
+            out.grow = p->grow;
+            if (!p->instances)
+                out.lambda = mot_millionths(words.w[2], p->share[0], p->share[1]);
+        }
+        return out;
+    }
+    const int cut = p->cutmix > 0 && (!mixup || mot_coin(words.w[1], p->switch_p));
+    out.lambda = shares && !cut ? mot_millionths(words.w[2], p->share[0], p->share[1])
+                                : mot_mix_lambda(mix, cut, mot_choose(words.w[2], MOT_LAMBDA_CELLS));
+    if (out.lambda == 1)
+        return out;
+    out.kind = cut ? MOTLEY_MIX_CUTMIX : MOTLEY_MIX_MIXUP;
+    out.share = out.lambda;
+    if (cut) {
+        out.box = mot_mix_draw_box(p, out.lambda, mot_words_of(drawer, block + 1), self->width, self->height);
+        if (!p->keep_lambda || p->minmax[0] > 0)
+            out.share = 1.0 - (double)((int64_t)out.box.width * out.box.height) / ((double)self->width * self->height);
+        if (p->mode != MOTLEY_MIX_BATCH)
+            out.share = (float)out.share; /* timm's list of lambdas is binary32 */
+    }
+    return out;
 }
 
 motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count, int32_t width,
@@ -178,8 +294,8 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
     const uint32_t word = mot_words_of(&first, MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 2).w[1];
     for (size_t i = 0; i < count; i++) {
         const mot_drawn_sample self = mot_sample_of(&drawers, i, width, height, 1);
-        const mot_drawn_sample drawer = mot_sample_of(&drawers, mot_mix_drawer(p, i, count), width, height, 1);
-        drawn[i] = mot_mix_draw(mix, &drawer, &self, i, count);
+        const mot_drawn_sample drawer = mot_sample_of(&drawers, drawer_of(p, i, count), width, height, 1);
+        drawn[i] = draw_one(mix, &drawer, &self, i, count);
         drawn[i].side = p->sizes_count > 0 ? p->sizes[mot_choose(word, (uint32_t)p->sizes_count)] : 0;
         if (partners)
             drawn[i].partner = partners[i];

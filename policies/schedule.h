@@ -7,7 +7,7 @@
  * levels and weights, in lists, views and phases, which no table has; checks of several numbers, and whatever follows
  * from a number, would be made again all the same; and each epoch is checked by reading it. It would be a second way
  * into the model, which replaces nothing. Of an epoch's first batch, reading takes 20 to 80 us; where a level changes,
- * 1.4 ms, and where a mix does, 18 ms, nearly all of it the tables that follow. */
+ * 1.4 ms, nearly all of it the tables that follow. */
 #ifndef MOT_SCHEDULE_H
 #define MOT_SCHEDULE_H
 

@@ -58,15 +58,16 @@ Test(mix, lambda_is_of_beta)
         cr_expect(fabs(z) < MAX_Z, "a = %g: z is %.2f, want within %g", a, z, MAX_Z);
         for (int c = 0; c < MOT_LAMBDA_CELLS; c++) { /* each cell's middle, to the table's grid */
             const double p = (c + 0.5) / MOT_LAMBDA_CELLS, step = ldexp(1, -24);
-            cr_assert(below(a, fmax(0, mix->mixup[c] - step)) <= p + 1e-9 &&
-                          p <= below(a, fmin(1, mix->mixup[c] + step)) + 1e-9,
-                      "a = %g, cell %d: %.9g", a, c, mix->mixup[c]);
+            const double lambda = mot_mix_lambda(mix, false, (uint32_t)c);
+            cr_assert(below(a, fmax(0, lambda - step)) <= p + 1e-9 && p <= below(a, fmin(1, lambda + step)) + 1e-9,
+                      "a = %g, cell %d: %.9g", a, c, lambda);
         }
         motley_mix_destroy(mix);
     }
     motley_mix *narrow = created((motley_mix_params){ .mixup = 0.1 }),
                *wide = created((motley_mix_params){ .mixup = 1000 });
-    cr_expect(narrow->mixup[0] < 1e-6 && narrow->mixup[MOT_LAMBDA_CELLS - 1] > 1 - 1e-6 && wide->mixup[0] > 0.4);
+    cr_expect(mot_mix_lambda(narrow, false, 0) < 1e-6 && mot_mix_lambda(wide, false, 0) > 0.4 &&
+              mot_mix_lambda(narrow, false, MOT_LAMBDA_CELLS - 1) > 1 - 1e-6);
     motley_mix_destroy(narrow);
     motley_mix_destroy(wide);
 }
