@@ -118,8 +118,11 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
     MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
-    if (policy->staged)
+    const mot_transform *const transform = mot_policy_transform(policy);
+    if (!transform->plain)
         return of_stages(policy, params, follower, error);
+    MOT_TRY(mot_transform_check_single(transform, error));
+    policy = transform->stage[0].policy;
     if (policy->customs)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "policy '%s' has custom ops, and whether they move pixels is not known: nothing can follow it",
@@ -128,8 +131,9 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "policy '%s' mixes %d chains, which may move pixels differently: nothing can follow it",
                         policy->name, policy->augmix.width);
-    motley_policy *made = mot_policy_copy(policy);
-    if (!made || !leave_out(made, params)) {
+    motley_policy *made;
+    MOT_TRY(mot_policy_copy(policy, &made, error));
+    if (!leave_out(made, params)) {
         motley_policy_destroy(made);
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the follower of policy '%s'", policy->name);
     }

@@ -150,47 +150,33 @@ void motley_policy_destroy(motley_policy *policy)
     free(policy->space);
     free(policy->step);
     free(policy->compiled);
+    free(policy->branch);
+    free(policy->phase);
     free(policy->alone);
-    if (policy->lender) {
-        mot_transform_give_back(policy->staged);
-        motley_policy_destroy(policy->lender);
-    } else {
-        mot_customs_destroy(policy);
-        mot_head_free(&policy->head);
-        free(policy->branch);
-        free(policy->phase);
-        mot_transform_destroy(policy->staged);
-    }
+    mot_customs_destroy(policy);
+    mot_head_free(&policy->head);
+    mot_transform_destroy(policy->staged);
     free(policy);
 }
 
-/* A copy of an array, or NULL. */
-static void *copied(const void *array, size_t bytes)
+motley_status mot_policy_copy(const motley_policy *policy, motley_policy **copy, motley_error *error)
 {
-    void *copy = malloc(bytes ? bytes : 1);
-    return copy && bytes ? memcpy(copy, array, bytes) : copy;
-}
-
-motley_policy *mot_policy_copy(const motley_policy *policy)
-{
-    motley_policy *const copy = malloc(sizeof *copy);
-    if (!copy)
-        return NULL;
-    const size_t counts = offsetof(motley_policy, lender); /* other threads may change `shares`, which is before it */
-    memset(copy, 0, counts);
-    memcpy((char *)copy + counts, (const char *)policy + counts, sizeof *copy - counts);
-    copy->lender = mot_policy_share(policy);
-    copy->compiled = NULL;
-    copy->alone = NULL;
-    copy->space = copied(policy->space, policy->spaces * sizeof *copy->space);
-    copy->step = copied(policy->step, policy->steps * sizeof *copy->step);
-    bool whole = copy->space && copy->step;
-    for (uint32_t i = 0; copy->space && i < copy->spaces; i++)
-        whole = (copy->space[i].name = strdup(policy->space[i].name)) && whole;
-    if (whole)
-        return copy;
-    motley_policy_destroy(copy);
-    return NULL;
+    const mot_transform *const transform = mot_policy_transform(policy);
+    motley_custom_op customs[MOT_MAX_CUSTOMS];
+    motley_parse_params params = { .custom_ops = customs };
+    char *text;
+    for (int i = 0; i < transform->facts.customs; i++) {
+        const motley_custom_op *const op = &mot_transform_custom(transform, MOT_OP_COUNT + i)->op;
+        size_t k = 0;
+        while (k < params.custom_ops_count && strcmp(customs[k].name, op->name) != 0)
+            k++;
+        customs[k] = *op;
+        params.custom_ops_count += k == params.custom_ops_count; /* several stages may have the same one */
+    }
+    MOT_TRY(mot_policy_print_text(policy, &text, error));
+    const motley_status status = motley_policy_parse(text, strlen(text), &params, copy, error);
+    free(text);
+    return status;
 }
 
 int motley_policy_equal(const motley_policy *a, const motley_policy *b)

@@ -128,7 +128,6 @@ typedef struct mot_head {
 
 struct motley_policy {
     uint32_t shares;              /* how many hold it beside the first one; the last one frees it */
-    motley_policy *lender;        /* of all but its spaces, steps, tables and stages; or NULL */
     struct mot_transform *staged; /* all that a text with stages says, and then the rest is 0; else NULL */
     struct mot_transform *alone;  /* the transform whose only stage is this policy; with stages NULL */
 
@@ -190,7 +189,8 @@ motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mo
 /* The same policy, to be destroyed once more. */
 motley_policy *mot_policy_share(const motley_policy *policy);
 
-/* A copy without stages, whose spaces and steps can be changed before it is compiled; or NULL. */
-motley_policy *mot_policy_copy(const motley_policy *policy);
+/* Makes a policy of the text of another one and its custom ops, to be changed. Errors: MEMORY; UNSUPPORTED: it has
+ * none. */
+motley_status mot_policy_copy(const motley_policy *policy, motley_policy **copy, motley_error *error);
 
 #endif

@@ -320,33 +320,17 @@ const motley_op_info *mot_transform_op(const mot_transform *transform, int op)
 motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *keeps, const void *user,
                                  motley_policy **kept, motley_error *error)
 {
-    const mot_transform *const from = policy->staged;
-    MOT_TRY(mot_transform_check_single(from, error));
-    motley_policy *const made = calloc(1, sizeof *made);
-    mot_transform *const to = malloc(sizeof *to);
-    if (!made || !to) {
-        free(made), free(to);
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the stages of policy '%s'", from->name);
-    }
-    *to = *from;
-    to->stages = 0;
-    for (uint32_t i = 0; i < from->stages; i++)
-        if (keeps(&from->stage[i], user)) {
-            mot_stage *const stage = &to->stage[to->stages++];
-            *stage = from->stage[i];
-            stage->policy = stage->policy ? mot_policy_share(stage->policy) : NULL;
-        }
-    made->staged = to;
-    made->lender = mot_policy_share(policy);
-    *kept = made;
+    MOT_TRY(mot_transform_check_single(policy->staged, error));
+    MOT_TRY(mot_policy_copy(policy, kept, error));
+    mot_transform *const made = (*kept)->staged;
+    const uint32_t stages = made->stages;
+    made->stages = 0;
+    for (uint32_t i = 0; i < stages; i++)
+        if (keeps(&made->stage[i], user))
+            made->stage[made->stages++] = made->stage[i];
+        else
+            mot_stage_clear(&made->stage[i]);
     return MOTLEY_OK;
-}
-
-void mot_transform_give_back(mot_transform *kept)
-{
-    for (uint32_t i = 0; kept && i < kept->stages; i++)
-        motley_policy_destroy(kept->stage[i].policy);
-    free(kept);
 }
 
 static bool is_of_pictures(const mot_stage *stage, const void *user)
@@ -361,6 +345,8 @@ motley_status motley_policy_pictures(const motley_policy *policy, motley_policy 
     *pictures = NULL;
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
     MOT_REQUIRE(policy->staged, error, "policy '%s' has no stages, so it has no last ones", policy->name);
+    if (policy->staged->plain && !policy->staged->schedule) /* what a policy with schedules is in an epoch */
+        return mot_policy_copy(policy, pictures, error);
     MOT_TRY(mot_transform_keep(policy, is_of_pictures, NULL, pictures, error));
     mot_transform *const made = (*pictures)->staged;
     if (made->stages == 0 && !made->to_rgb) /* a text has at least one stage */

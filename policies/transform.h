@@ -316,15 +316,14 @@ bool mot_transform_draws_sizes(const mot_transform *transform, bool *joined);
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);
 
-/* Frees a transform, or one that mot_transform_keep has made; NULL is allowed. */
+/* Frees a transform; NULL is allowed. */
 void mot_transform_destroy(mot_transform *transform);
-void mot_transform_give_back(mot_transform *kept);
 
 /* Makes policy->alone anew, after the policy's other members. False: there is no memory. */
 bool mot_transform_of_policy(motley_policy *policy);
 
-/* Makes a policy of the stages that `keeps` accepts of another one, which lends what they point to, except for their
- * policies, and has neither schedules nor views. mot_transform_finish is next. Errors: UNSUPPORTED, MEMORY. */
+/* Makes a copy of a policy with the stages that `keeps` accepts. mot_transform_finish is next. Errors: UNSUPPORTED: it
+ * has schedules or views; MEMORY. */
 typedef bool mot_stage_filter(const mot_stage *stage, const void *user);
 motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *keeps, const void *user,
                                  motley_policy **kept, motley_error *error);
