@@ -75,11 +75,11 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
 {
     mot_request request;
     motley_batch read;
-    const mot_transform *transform;
+    const mot_transform *transform = mot_request_base(policy);
     MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_REQUIRE(context, error, "context is NULL");
     const motley_output *const output = params->output.batch.data ? &params->output : NULL;
-    MOT_TRY(mot_request_transform(context, policy, params, &transform, error));
+    MOT_TRY(mot_transform_in_epoch(context, &transform, params, error));
     MOT_TRY(mot_request_read(transform, src, &context->rgb, &read, error));
     MOT_TRY(mot_request_make(transform, &read, dst == src ? &read : dst, transform->plain ? output : NULL, &request,
                              error));

@@ -120,12 +120,6 @@ extern const mot_backend mot_backend_cpu;
 extern const mot_backend mot_backend_reference;
 extern const mot_backend mot_backend_cuda; /* in builds without CUDA, its create fails and says so */
 
-/* What a transform with schedules is in some epochs. */
-typedef struct mot_epoch_kept {
-    struct mot_transform *plain; /* owned */
-    uint32_t epoch;              /* the first in which it means the same */
-} mot_epoch_kept;
-
 struct motley_context {
     const mot_backend *backend;
     void *state;
@@ -142,13 +136,13 @@ struct motley_context {
     mot_kept boxes[2];                /* of mot_draw_image, */
     mot_kept scratch;                 /* of functions that call nothing else that takes it */
     int rounds_busy; /* a call is using `rounds` and draws[0], so that a custom op's calls take draws[1] */
-    /* What transforms with schedules are in the last epochs, by the transform's fingerprint and the first such epoch.
-     */
-    struct {
-        uint64_t of;
-        mot_epoch_kept kept;
-    } epochs[4];
-    unsigned epochs_next;
+    /* What transforms with schedules are in the last epochs. */
+    struct mot_epoch {
+        uint64_t of;                 /* the transform's fingerprint */
+        uint32_t epoch;              /* the first in which it means the same */
+        struct mot_transform *plain; /* owned; NULL: there is none */
+    } epochs[8];
+    unsigned epochs_made; /* so many were kept, and the oldest forgotten */
 };
 
 /* Runs a job of a request whose images stop between their steps, from stop to stop on the backend. */

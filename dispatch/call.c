@@ -11,8 +11,8 @@
 struct motley_call {
     motley_context *context;
     mot_request *request;           /* of a policy or of given steps, or NULL */
-    const mot_transform *scheduled; /* the transform, if its numbers change with the epoch; or NULL */
-    mot_epoch_kept epoch;           /* what it was in the last run */
+    const mot_transform *scheduled; /* the transform, if its numbers change with the epoch; or NULL: */
+    unsigned epochs_made;           /* the context's, when the request was made */
     int op;                         /* of a single op, or -1 */
     motley_op_params op_params;
     double *numbers; /* what op_params.fill, src.range, output.means and output.stds point to */
@@ -214,17 +214,15 @@ static motley_status run_resize(motley_call *call, const motley_apply_params *pa
 /* Prepares the call again if its transform's numbers have changed since the last run. */
 static motley_status prepare_for_epoch(motley_call *call, const motley_apply_params *params, motley_error *error)
 {
-    bool changed;
-    MOT_TRY(mot_epoch_follow(call->scheduled, params, &call->epoch, &changed, error));
-    if (!changed)
+    const mot_transform *plain = call->scheduled;
+    MOT_TRY(mot_transform_in_epoch(call->context, &plain, params, error));
+    if (call->epochs_made == call->context->epochs_made && call->request->transform == plain)
         return MOTLEY_OK;
-    const motley_status status = mot_request_make(call->epoch.plain, &call->src, destination(call),
-                                                  call->has_output ? &call->output : NULL, call->request, error);
-    if (status != MOTLEY_OK) { /* the next run prepares again */
-        mot_transform_destroy(call->epoch.plain);
-        call->epoch.plain = NULL;
-    }
-    return status;
+    call->epochs_made = 0; /* if that fails, the next run prepares again */
+    MOT_TRY(mot_request_make(plain, &call->src, destination(call), call->has_output ? &call->output : NULL,
+                             call->request, error));
+    call->epochs_made = call->context->epochs_made;
+    return MOTLEY_OK;
 }
 
 motley_status motley_call_run(motley_call *call, void *src, void *dst, void *output, const motley_apply_params *params,
@@ -251,6 +249,5 @@ void motley_call_destroy(motley_call *call)
     free(call->dst_images);
     free(call->request);
     free(call->numbers);
-    mot_transform_destroy(call->epoch.plain);
     free(call);
 }

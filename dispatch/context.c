@@ -80,7 +80,7 @@ void motley_context_destroy(motley_context *context)
     for (size_t i = 0; i < sizeof context->made / sizeof context->made[0]; i++)
         motley_policy_destroy(context->made[i].policy);
     for (size_t i = 0; i < sizeof context->epochs / sizeof context->epochs[0]; i++)
-        mot_transform_destroy(context->epochs[i].kept.plain);
+        mot_transform_destroy(context->epochs[i].plain);
     context->backend->destroy(context->state);
     mot_kept *const kept[] = { &context->draws[0], &context->draws[1], &context->rounds, &context->clips,
                                &context->followed, &context->rgb,      &context->views,  &context->boxes[0],

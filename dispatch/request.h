@@ -34,12 +34,8 @@ typedef struct mot_request {
     uint32_t erased[4]; /* the bits that erased boxes get, if they are constant; more channels have the first's */
 } mot_request;
 
-/* What a policy does; NULL: steps are given. And what it does in the epoch of `params`, which the context keeps for a
- * while. */
+/* What a policy does; NULL: steps are given. */
 const mot_transform *mot_request_base(const motley_policy *policy);
-motley_status mot_request_transform(motley_context *context, const motley_policy *policy,
-                                    const motley_apply_params *params, const mot_transform **transform,
-                                    motley_error *error);
 
 /* Checks the shapes of src, and describes it as the transform reads it; `table` keeps what *read points to. */
 motley_status mot_request_read(const mot_transform *transform, const motley_batch *src, mot_kept *table,
@@ -68,12 +64,9 @@ int32_t mot_request_largest_kernel(const mot_request *request, size_t i);
 /* Writes what image i draws or drew; *drawn only if it is placed. Returns the number of steps. */
 int mot_request_draw(const mot_request *request, size_t i, motley_place *drawn, mot_step *steps);
 
-/* Replaces a transform with schedules by what it is in the epoch of `params`, which the context keeps for a while. */
+/* Replaces a transform with schedules by what it is in the epoch of `params`, which the context keeps until
+ * context->epochs_made changes, at least. */
 motley_status mot_transform_in_epoch(motley_context *context, const mot_transform **transform,
                                      const motley_apply_params *params, motley_error *error);
-
-/* Brings *kept to the epoch of `params`; *changed: it was another. */
-motley_status mot_epoch_follow(const mot_transform *transform, const motley_apply_params *params, mot_epoch_kept *kept,
-                               bool *changed, motley_error *error);
 
 #endif
