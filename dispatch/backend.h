@@ -38,20 +38,13 @@ typedef struct mot_job {
     const struct mot_wide_job *wide;  /* of a wide src, what mot_job_run finds about its bands; else NULL */
 } mot_job;
 
-/* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
-typedef struct mot_last {
-    size_t count, max_steps;
-    mot_step *steps;          /* [count][max_steps], as drawn; on the CPU without those that change nothing */
-    int32_t *step_counts;     /* [count] */
-    uint32_t *order;          /* [count] */
-    motley_subbatch *batches; /* [batches_count], as in motley_subbatches; room for `count` */
-    size_t batches_count;
-    const char *route, *reason; /* as in motley_subbatches */
-} mot_last;
+/* Makes a report of how `count` images of at most `max_steps` steps were sorted, without any yet. */
+motley_status mot_subbatches_make(size_t count, size_t max_steps, const char *route, const char *reason,
+                                  motley_subbatches **made, motley_error *error);
 
-/* Allocates the arrays for `count` images of `max_steps` steps. */
-motley_status mot_last_make(mot_last *last, size_t count, size_t max_steps, motley_error *error);
-void mot_last_clear(mot_last *last);
+/* Adds an image behind those that came before it: its sub-batch, and its steps, if they change anything. */
+void mot_subbatches_add(motley_subbatches *to, size_t image, int32_t op, int32_t cost, const mot_step *steps,
+                        int32_t count);
 
 struct mot_cpu_rows;
 struct mot_request;
@@ -90,8 +83,8 @@ typedef struct mot_backend {
     motley_status (*run)(void *state, const mot_job *job, motley_error *error);
     /* Moves job->followed by job->steps, which are given; NULL where the host does it. run() does so by itself. */
     motley_status (*follow)(void *state, const mot_job *job, motley_error *error);
-    /* Waits for the last run() and reports how it sorted its images. `last` is all zero before the call. */
-    motley_status (*look_back)(void *state, mot_last *last, motley_error *error);
+    /* Waits for the last run() and reports how it sorted its images. */
+    motley_status (*look_back)(void *state, motley_subbatches **subbatches, motley_error *error);
     /* Bytes that the state holds, or would hold after `job` if that is not NULL. */
     motley_status (*workspace)(void *state, const mot_job *job, size_t *bytes, motley_error *error);
     /* The calls of motley/memory.h; all NULL when the device uses the host's memory. */

@@ -299,24 +299,24 @@ static const mot_cpu_rows *rows_of(const void *opaque)
 
 /* ---- looking back ---- */
 
-/* The sub-batch of an image with these steps, by its most expensive op; among equals, the first in the table. */
-static motley_subbatch subbatch_of(const mot_step *steps, uint32_t count)
+/* The most expensive op of an image's steps, -1: none; among equals, the first in the table. */
+static int32_t costliest(const mot_step *steps, uint32_t count)
 {
-    motley_subbatch own = { .op = -1 };
+    int32_t op = -1;
     int most = -1;
     for (uint32_t s = 0; s < count; s++) {
         if (steps[s].op < 0) /* a mixing step */
             continue;
         const int cost = mot_op_table[steps[s].op].facts.cost;
-        if (cost > most || (cost == most && steps[s].op < own.op)) {
+        if (cost > most || (cost == most && steps[s].op < op)) {
             most = cost;
-            own.op = steps[s].op;
+            op = steps[s].op;
         }
     }
-    return own;
+    return op;
 }
 
-static motley_status look_back(void *opaque, mot_last *last, motley_error *error)
+static motley_status look_back(void *opaque, motley_subbatches **subbatches, motley_error *error)
 {
     const cpu_state *state = opaque;
     MOT_REQUIRE(state->last_count > 0, error,
@@ -325,22 +325,14 @@ static motley_status look_back(void *opaque, mot_last *last, motley_error *error
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "the last batch had %zu images, but the steps of at most %d are kept", state->last_count,
                         BLOCK);
-    MOT_TRY(mot_last_make(last, state->last_count, state->last_steps_per_image, error));
-    last->route = "cpu";
-    last->reason = "there is no other";
-    memcpy(last->steps, state->steps, last->count * last->max_steps * sizeof *last->steps);
-    memcpy(last->order, state->order, last->count * sizeof *last->order);
-    for (size_t at = 0; at < last->count; at++) {
-        const image_work *work = &state->work[last->order[at]];
-        motley_subbatch own = subbatch_of(&state->steps[work->first_step], work->steps);
-        motley_subbatch *before = last->batches_count ? &last->batches[last->batches_count - 1] : NULL;
-        last->step_counts[last->order[at]] = (int32_t)work->steps;
-        own.first = at;
-        own.cost = ilogbf(work->cost) < 9 ? 0 : ilogbf(work->cost) > 16 ? 8 : ilogbf(work->cost) - 8; /* us, doubling */
-        if (before && before->op == own.op && before->cost == own.cost)
-            before->count++;
-        else
-            own.count = 1, last->batches[last->batches_count++] = own;
+    MOT_TRY(mot_subbatches_make(state->last_count, state->last_steps_per_image, "cpu", "there is no other", subbatches,
+                                error));
+    for (size_t at = 0; at < state->last_count; at++) {
+        const uint32_t image = state->order[at];
+        const image_work *work = &state->work[image];
+        const mot_step *const steps = &state->steps[work->first_step];
+        const int us = ilogbf(work->cost), cost = us < 9 ? 0 : us > 16 ? 8 : us - 8; /* classes double */
+        mot_subbatches_add(*subbatches, image, costliest(steps, work->steps), cost, steps, (int32_t)work->steps);
     }
     return MOTLEY_OK;
 }

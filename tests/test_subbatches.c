@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend drew, word for word, and how it sorted it: for every built-in policy the steps that the last call left
+/* What a backend drew and how it sorted it: for every built-in policy the values of the steps that the last call left
  * behind equal the host's bit for bit, and the sub-batches partition the batch and fit what each image drew.
  *
  *     test_subbatches cpu|cuda [--require]
@@ -64,50 +64,51 @@ static void make_set(set *s, motley_context *context, size_t count)
 
 /* ---- the draws ---- */
 
-static int same_step(const mot_step *a, const mot_step *b)
+static int same_step(const motley_step *a, const motley_step *b)
 {
-    return memcmp(&a->arg, &b->arg, sizeof a->arg) == 0 && memcmp(&a->value, &b->value, sizeof a->value) == 0 &&
-           a->op == b->op && a->level == b->level && a->interpolation == b->interpolation &&
+    return a->op == b->op && a->level == b->level && a->interpolation == b->interpolation &&
+           a->values_count == b->values_count && memcmp(a->values, b->values, sizeof a->values) == 0 &&
            memcmp(a->fill, b->fill, sizeof a->fill) == 0;
 }
 
-/* The raw steps of image i against the host's; on the CPU those that change nothing are not kept. */
-static void compare_steps(const set *s, const motley_policy *policy, const mot_last *last, size_t i, int keeps_all)
+/* The steps of image i against the host's; those that change nothing are not kept. */
+static void compare_steps(const set *s, const motley_policy *policy, const motley_subbatches *all, size_t i)
 {
     mot_step drawn[MOT_MAX_STEPS];
     const mot_drawn_sample of =
         mot_sample_of(&s->samples, i, s->images[i].width, s->images[i].height, s->batch.channels);
     const int n = mot_draw_sample(&policy->tables, &of, drawn);
-    const mot_step *found = &last->steps[i * last->max_steps];
+    const motley_step *found = &all->steps[i * all->max_steps];
     int kept = 0;
     for (int k = 0; k < n; k++) {
-        if (!keeps_all && drawn[k].arg.flags & MOT_ARG_IDENTITY)
+        if (drawn[k].arg.flags & MOT_ARG_IDENTITY)
             continue;
-        if (kept < last->step_counts[i] && !same_step(&found[kept], &drawn[k])) {
+        const motley_step wanted = mot_public_step(mot_step_info(drawn[k].op), &drawn[k]);
+        if (kept < all->step_counts[i] && !same_step(&found[kept], &wanted)) {
             char what[160];
-            snprintf(what, sizeof what, "step %d is %s(%.17g), want %s(%.17g), or differs in what is prepared", kept,
-                     mot_op_table[found[kept].op].info.name, found[kept].value, mot_op_table[drawn[k].op].info.name,
-                     drawn[k].value);
+            snprintf(what, sizeof what, "step %d is %s(%.17g), want %s(%.17g), or differs in its other values", kept,
+                     mot_step_info(found[kept].op)->name, found[kept].values[0], mot_step_info(wanted.op)->name,
+                     wanted.values[0]);
             fail(motley_policy_describe(policy)->name, i, what);
             return;
         }
         kept++;
         steps_compared++;
     }
-    if (kept != last->step_counts[i])
+    if (kept != all->step_counts[i])
         fail(motley_policy_describe(policy)->name, i, "it has another number of steps than the host draws");
 }
 
 static void check_draws(const set *s, const motley_policy *policy)
 {
-    mot_last last = { 0 };
+    motley_subbatches *all;
     motley_error error;
-    need(s->context->backend->look_back(s->context->state, &last, &error) == MOTLEY_OK, error.message);
-    need(last.count == s->batch.count && last.max_steps == motley_policy_describe(policy)->max_steps,
+    need(motley_context_subbatches(s->context, &all, &error) == MOTLEY_OK, error.message);
+    need(all->images_count == s->batch.count && all->max_steps == motley_policy_describe(policy)->max_steps,
          "another batch was left");
-    for (size_t i = 0; i < last.count; i++)
-        compare_steps(s, policy, &last, i, s->context->backend->id == MOTLEY_BACKEND_CUDA);
-    mot_last_clear(&last);
+    for (size_t i = 0; i < all->images_count; i++)
+        compare_steps(s, policy, all, i);
+    motley_subbatches_destroy(all);
 }
 
 /* ---- the sub-batches ---- */

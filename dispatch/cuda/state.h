@@ -80,7 +80,7 @@ mot_cuda_last mot_cuda_last_run(const motley_context *context);
 
 motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error);
 motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error);
-motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *error);
+motley_status mot_cuda_look_back(void *state, motley_subbatches **subbatches, motley_error *error);
 
 /* ---- dispatch/cuda/output.c ---- */
 
