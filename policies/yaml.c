@@ -396,45 +396,6 @@ void mot_yaml_clear(mot_yaml_tree *tree)
     *tree = (mot_yaml_tree){ 0 };
 }
 
-static void say_json(mot_text *w, const mot_yaml_tree *tree, const mot_yaml *node)
-{
-    const char *const text = node->kind == MOT_YAML_SCALAR ? mot_yaml_text(tree, node) : NULL;
-    double value;
-    if (text && node->plain && mot_number_parse(text, &value)) {
-        mot_say_number(w, "", value);
-    } else if (text) {
-        mot_say_quoted(w, text);
-    } else {
-        const bool map = node->kind == MOT_YAML_MAP;
-        const char *before = map ? "{" : "[";
-        bool value_next = false;
-        for (const mot_yaml *item = mot_yaml_child(tree, node); item; item = mot_yaml_next(tree, item)) {
-            mot_say(w, "%s", before);
-            say_json(w, tree, item);
-            value_next = map && !value_next;
-            before = value_next ? ":" : ",";
-        }
-        mot_say(w, node->children ? "%s" : map ? "{}" : "[]", map ? "}" : "]");
-    }
-}
-
-motley_status mot_yaml_to_json(char **text, const char *name, motley_error *error)
-{
-    mot_yaml_tree tree = { 0 };
-    mot_text w = { 0 };
-    const motley_status status = mot_yaml_read(&tree, *text, strlen(*text));
-    if (status == MOTLEY_OK)
-        say_json(&w, &tree, &tree.node[0]);
-    mot_say(&w, "\n");
-    mot_yaml_clear(&tree);
-    free(*text);
-    const bool failed = status != MOTLEY_OK || w.failed;
-    if (failed)
-        free(w.text);
-    *text = failed ? NULL : w.text;
-    return failed ? mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the JSON of '%s'", name) : MOTLEY_OK;
-}
-
 /* ---- writing ---- */
 
 #define WIDTH 110 /* columns that a line in braces may have */
@@ -450,31 +411,32 @@ static bool is_bare(const char *text, size_t length)
            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-:") == length;
 }
 
-static void print_scalar(const mot_yaml_tree *tree, const mot_yaml *node, mot_text *w)
+static void print_scalar(const mot_yaml_tree *tree, const mot_yaml *node, bool json, mot_text *w)
 {
     const char *const text = mot_yaml_text(tree, node);
     double value;
     if (node->plain && mot_number_parse(text, &value))
         mot_say_number(w, "", value);
-    else if (is_bare(text, node->length))
+    else if (!json && is_bare(text, node->length))
         mot_put(w, text, node->length);
     else
         mot_say_quoted(w, text);
 }
 
-static void print_flow(const mot_yaml_tree *tree, const mot_yaml *node, mot_text *w)
+/* Writes a node in one line, in which JSON has no spaces. */
+static void print_flow(const mot_yaml_tree *tree, const mot_yaml *node, bool json, mot_text *w)
 {
     if (node->kind == MOT_YAML_SCALAR) {
-        print_scalar(tree, node, w);
+        print_scalar(tree, node, json, w);
         return;
     }
     const bool map = node->kind == MOT_YAML_MAP;
     bool value = false;
     mot_say(w, map ? "{" : "[");
     for (const mot_yaml *item = mot_yaml_child(tree, node); item; item = mot_yaml_next(tree, item)) {
-        print_flow(tree, item, w);
+        print_flow(tree, item, json, w);
         value = map && !value;
-        mot_say(w, value ? ": " : mot_yaml_next(tree, item) ? ", " : "");
+        mot_say(w, "%s%s", value ? ":" : item->next ? "," : "", json || !item->next ? "" : " ");
     }
     mot_say(w, map ? "}" : "]");
 }
@@ -500,7 +462,7 @@ static bool is_flow(const mot_yaml_tree *tree, const mot_yaml *node, size_t colu
     if (is_tall(tree, node))
         return false;
     mot_text line = { 0 };
-    print_flow(tree, node, &line);
+    print_flow(tree, node, false, &line);
     const bool fits = column + line.used <= WIDTH;
     w->failed |= line.failed;
     free(line.text);
@@ -522,13 +484,13 @@ static void print_block(const mot_yaml_tree *tree, const mot_yaml *node, int dep
                 continue;
             }
         } else {
-            print_flow(tree, item, w);
+            print_flow(tree, item, false, w);
             mot_say(w, ":");
             item = mot_yaml_next(tree, item);
         }
         if (is_flow(tree, item, w->used - before, w)) {
             mot_say(w, " ");
-            print_flow(tree, item, w);
+            print_flow(tree, item, false, w);
             mot_say(w, "\n");
         } else {
             mot_say(w, "\n");
@@ -540,4 +502,21 @@ static void print_block(const mot_yaml_tree *tree, const mot_yaml *node, int dep
 void mot_yaml_print(const mot_yaml_tree *tree, mot_text *w)
 {
     print_block(tree, &tree->node[0], 0, false, w);
+}
+
+motley_status mot_yaml_to_json(char **text, const char *name, motley_error *error)
+{
+    mot_yaml_tree tree = { 0 };
+    mot_text w = { 0 };
+    const motley_status status = mot_yaml_read(&tree, *text, strlen(*text));
+    if (status == MOTLEY_OK)
+        print_flow(&tree, &tree.node[0], true, &w);
+    mot_say(&w, "\n");
+    mot_yaml_clear(&tree);
+    free(*text);
+    const bool failed = status != MOTLEY_OK || w.failed;
+    if (failed)
+        free(w.text);
+    *text = failed ? NULL : w.text;
+    return failed ? mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the JSON of '%s'", name) : MOTLEY_OK;
 }
