@@ -6,6 +6,7 @@
 #include "base/values.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 typedef struct dl_tensor {
@@ -74,25 +75,21 @@ static motley_status tensor_of(const void *managed, const motley_dlpack_params *
 
 static motley_status dtype_of(const dl_tensor *t, motley_dtype *dtype, int64_t *bytes, motley_error *error)
 {
+    static const struct {
+        uint8_t code, bits;
+        motley_dtype dtype;
+    } known[] = { { CODE_UINT, 8, MOTLEY_U8 },
+                  { CODE_UINT, 16, MOTLEY_U16 },
+                  { CODE_FLOAT, 32, MOTLEY_F32 },
+                  { CODE_FLOAT, 16, MOTLEY_F16 },
+                  { CODE_BFLOAT, 16, MOTLEY_BF16 } };
     MOT_REQUIRE(t->dtype.lanes == 1, error, "the tensor's dtype has %d lanes, want 1", t->dtype.lanes);
     *bytes = t->dtype.bits / 8;
-    switch (t->dtype.code << 8 | t->dtype.bits) {
-    case CODE_UINT << 8 | 8:
-        *dtype = MOTLEY_U8;
-        return MOTLEY_OK;
-    case CODE_UINT << 8 | 16:
-        *dtype = MOTLEY_U16;
-        return MOTLEY_OK;
-    case CODE_FLOAT << 8 | 32:
-        *dtype = MOTLEY_F32;
-        return MOTLEY_OK;
-    case CODE_FLOAT << 8 | 16:
-        *dtype = MOTLEY_F16;
-        return MOTLEY_OK;
-    case CODE_BFLOAT << 8 | 16:
-        *dtype = MOTLEY_BF16;
-        return MOTLEY_OK;
-    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (t->dtype.code == known[i].code && t->dtype.bits == known[i].bits) {
+            *dtype = known[i].dtype;
+            return MOTLEY_OK;
+        }
     return mot_fail(
         error, MOTLEY_ERR_ARGUMENT,
         "the tensor's dtype is DLPack code %d with %d bits, want uint8, uint16, float32, float16 or bfloat16",
@@ -101,21 +98,16 @@ static motley_status dtype_of(const dl_tensor *t, motley_dtype *dtype, int64_t *
 
 static motley_status place_of(const dl_tensor *t, motley_dlpack_place *place, motley_error *error)
 {
-    switch (t->device.type) {
-    case DEVICE_CPU:
-    case DEVICE_CUDA_HOST:
-        *place = (motley_dlpack_place){ MOTLEY_BACKEND_CPU, 0 };
+    const int32_t type = t->device.type;
+    const bool cuda = type == DEVICE_CUDA || type == DEVICE_CUDA_MANAGED;
+    *place = (motley_dlpack_place){ cuda ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU, cuda ? t->device.id : 0 };
+    if (cuda || type == DEVICE_CPU || type == DEVICE_CUDA_HOST)
         return MOTLEY_OK;
-    case DEVICE_CUDA:
-    case DEVICE_CUDA_MANAGED:
-        *place = (motley_dlpack_place){ MOTLEY_BACKEND_CUDA, t->device.id };
-        return MOTLEY_OK;
-    }
     return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                     "the tensor is on DLPack device type %" PRId32
                     ", want the CPU (1), CUDA (2), CUDA's host memory (3) or "
                     "its managed memory (13)",
-                    t->device.type);
+                    type);
 }
 
 /* Strides in bytes of every axis. */
@@ -198,10 +190,7 @@ motley_status motley_images_from_dlpack(const void *const *managed, size_t count
     for (size_t i = 0; i < count; i++) {
         motley_batch one;
         motley_dlpack_place at;
-        motley_error why;
-        const motley_status status = motley_batch_from_dlpack(managed[i], params, &one, &at, &why);
-        if (status != MOTLEY_OK)
-            return mot_fail(error, status, "image %zu: %s", i, why.message);
+        MOT_TRY(mot_fail_in(error, motley_batch_from_dlpack(managed[i], params, &one, &at, error), "image %zu: ", i));
         MOT_REQUIRE(one.count == 1, error, "image %zu: the tensor is a batch of %zu, want one image", i, one.count);
         if (i == 0) {
             made.channels = one.channels;
