@@ -119,7 +119,6 @@ motley_place mot_last_place(const motley_place *place)
     motley_place last = *place;
     if (place->first.width == 0)
         return last;
-    last.first = (motley_first_place){ 0 };
     last.overlap = MOTLEY_OVERLAP_NONE;
     last.canvas_left = last.canvas_top = 0;
     return last;

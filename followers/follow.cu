@@ -71,16 +71,14 @@ static __device__ bool set_geometry(const mot_follow_job &job, int i, int32_t wi
                                     mot_geometry *steps, int *count)
 {
     const motley_place *const d = job.places ? &job.places[i] : NULL;
-    const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps, first = job.first ? 4 : d ? 2 : 0;
-    const int erased = d ? d->boxes_count : 0;
+    const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps;
+    const int first = d ? mot_moves_of_places(d) : 0, erased = d ? d->boxes_count : 0;
     int good = 1;
     if (d) {
         width = d->result_width;
         height = d->result_height;
         if (threadIdx.x == 0)
-            mot_set_places(steps + first - 2, d);
-        if (job.first && threadIdx.x == 0)
-            mot_set_places(steps, &job.first[i]);
+            mot_set_places(steps, job.first ? &job.first[i] : NULL, d);
     }
     for (int s = threadIdx.x; s < own; s += blockDim.x) {
         const int64_t at = (int64_t)i * job.max_steps + s;

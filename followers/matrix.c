@@ -80,10 +80,8 @@ motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geo
     const int32_t from[2] = { drawn->widths[i], drawn->heights[i] };
     MOT_TRY(mot_check_place(d, i, from, MOTLEY_MAX_ERASED_BOXES, error));
     const motley_place first = mot_first_place(d, from[0], from[1]), last = mot_last_place(d);
-    *count = d->first.width ? 4 : 2;
-    if (d->first.width)
-        mot_set_places(out, &first);
-    mot_set_places(out + *count - 2, &last);
+    *count = mot_moves_of_places(&last);
+    mot_set_places(out, &first, &last);
     *width = d->result_width;
     *height = d->result_height;
     return MOTLEY_OK;

@@ -122,7 +122,7 @@ MOT_FN void mot_set_axis(mot_geometry *out, int axis, int32_t from, int32_t size
 }
 
 /* The crop of an image, and its resize, window and flips as one move; width and height: of the image after them. */
-MOT_FN void mot_set_places(mot_geometry out[2], const motley_place *d)
+MOT_FN void mot_set_place(mot_geometry out[2], const motley_place *d)
 {
     const double crop[6] = { 1, 0, (double)d->crop.left, 0, 1, (double)d->crop.top };
     mot_set_move(&out[0], crop);
@@ -144,6 +144,23 @@ MOT_FN void mot_set_places(mot_geometry out[2], const motley_place *d)
     mot_set_axis(&out[1], 1, d->crop.height, d->height, d->top, d->result_height, d->flip_vertical);
     out[1].width = d->result_width;
     out[1].height = d->result_height;
+}
+
+/* How many moves the places of an image are: two, or four if it is resized twice. last: as mot_last_place returns it.
+ */
+MOT_FN int32_t mot_moves_of_places(const motley_place *last)
+{
+    return last->first.width > 0 ? 4 : 2;
+}
+
+/* Sets them. first: as mot_first_place returns it; only read if the image is resized twice. */
+MOT_FN void mot_set_places(mot_geometry out[MOT_GEOMETRIES_OF_RESIZES], const motley_place *first,
+                           const motley_place *last)
+{
+    const int32_t moves = mot_moves_of_places(last);
+    if (moves > 2)
+        mot_set_place(out, first);
+    mot_set_place(out + moves - 2, last);
 }
 
 /* A box that a transform erased. */

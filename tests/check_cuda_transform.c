@@ -126,6 +126,11 @@ static const char *const texts[] = {
     HEAD "  - iou_crop: {p: 0.9}\n  - resize: {size: [33, 47]}\n  - flip: {horizontal: 0.5}\n  - output: {}\n",
     HEAD "  - zoom_out: {p: 0.5, side: [1, 2], fill: 30}\n  - iou_crop: {}\n  - flip: {horizontal: 0.5}\n"
          "  - jitter: {contrast: [0.5, 1.5]}\n  - output: {}\n",
+    /* cropped by boxes and resized once, or resized twice */
+    HEAD
+    "  - one_of: [{stages: [{iou_crop: {}}, {resize: {size: [40, 52]}}]}, {stages: [{resize: {shortest: [30, 50]}}, "
+    "{size_crop: {sides: [20, 45]}}, {resize: {size: [40, 52]}}]}]\n  - flip: {horizontal: 0.5}\n"
+    "  - output: {}\n  - erase: {p: 0.5}\n",
     /* places in turn, by boxes or not */
     HEAD "  - photometric: {p: 0.5}\n  - zoom_out: {p: 0.5, side: [1, 3]}\n  - iou_crop: {p: 0.9}\n"
          "  - flip: {horizontal: 0.5, vertical: 0.3}\n  - resize: {size: [40, 52], masks: torch}\n  - output: {}\n",
@@ -210,6 +215,29 @@ static int same(const result *r, const char *what)
     if (++failures >= 20)
         exit(1);
     return 0;
+}
+
+/* A copy of `bytes` on the device. */
+static uint8_t *sent(const void *bytes, size_t size)
+{
+    uint8_t *device;
+    need_cuda(cudaMalloc((void **)&device, size));
+    need_cuda(cudaMemcpy(device, bytes, size, cudaMemcpyHostToDevice));
+    return device;
+}
+
+static void compare(const uint8_t *wanted, const uint8_t *device, size_t size, const char *what)
+{
+    uint8_t *const got = malloc(size);
+    need(got != NULL, "no memory");
+    need_cuda(cudaMemcpy(got, device, size, cudaMemcpyDeviceToHost));
+    compared += (int64_t)size;
+    const difference d = difference_of(got, wanted, size);
+    if (d.bytes > 0) {
+        fprintf(stderr, "%s: byte %zu of %zu is %d, want %d\n", what, d.first, size, got[d.first], wanted[d.first]);
+        failures++;
+    }
+    free(got);
 }
 
 typedef struct source {
@@ -395,6 +423,111 @@ static void drop_boxes(const motley_samples *there)
     need_cuda(cudaFree((void *)there->box_offsets));
 }
 
+#define FOLLOWING 3 /* boxes of an image, and as many points */
+
+/* What follows a batch, in one piece of memory: boxes, points, matrices and a mask of each image. */
+typedef struct followers {
+    uint8_t *memory;     /* which the host fills; NULL: only its size is wanted */
+    const uint8_t *base; /* where it is used: there, or on the device */
+    size_t bytes, moved; /* moved: where results begin */
+    motley_planes planes;
+    motley_followed followed;
+} followers;
+
+static void *part_of(followers *f, size_t bytes)
+{
+    const size_t at = f->bytes;
+    f->bytes += (bytes + 15) / 16 * 16;
+    return (uint8_t *)f->base + at;
+}
+
+static void fill_part(const followers *f, const void *part, size_t at, double value)
+{
+    uint8_t *const there = f->memory + ((const uint8_t *)part - f->base);
+    if (f->followed.single)
+        ((float *)(void *)there)[at] = (float)value;
+    else
+        ((double *)(void *)there)[at] = value;
+}
+
+static void make_followers(followers *f, const source *src, const motley_place *drawn, uint64_t number)
+{
+    const size_t n = (size_t)src->count, items = n * FOLLOWING, real = number % 2 ? sizeof(float) : sizeof(double);
+    uint64_t state = SEED + number;
+    motley_plane list[MOST_IMAGES];
+    f->bytes = 0;
+    size_t *const offsets = part_of(f, (n + 1) * sizeof *offsets);
+    motley_plane *const images = part_of(f, n * sizeof *images);
+    for (size_t i = 0; i < n; i++) {
+        list[i].count = 1;
+        list[i].src = part_of(f, (size_t)src->host_image[i].width * (size_t)src->host_image[i].height);
+    }
+    f->moved = f->bytes;
+    for (size_t i = 0; i < n; i++)
+        list[i].dst = part_of(f, (size_t)drawn[i].result_width * (size_t)drawn[i].result_height);
+    f->planes = (motley_planes){ .element_size = 1, .erase = number % 2 == 0, .fill = { 7 }, .images = images };
+    f->followed = (motley_followed){ .single = number % 2 == 1,
+                                     .boxes_count = items,
+                                     .boxes = part_of(f, items * 4 * real),
+                                     .box_offsets = offsets,
+                                     .visibility = part_of(f, items * real),
+                                     .keep = part_of(f, items),
+                                     .box_params = { .format = (motley_box_format)(number % 3),
+                                                     .torchvision = number % 8 > 2,
+                                                     .min_area = 40,
+                                                     .before_resize = number % 4 > 1 },
+                                     .points_count = items,
+                                     .points = part_of(f, items * 2 * real),
+                                     .point_offsets = offsets,
+                                     .flags = part_of(f, items),
+                                     .matrices = part_of(f, n * 6 * sizeof(double)),
+                                     .planes = &f->planes,
+                                     .planes_count = 1 };
+    if (!f->memory)
+        return;
+    memset(f->memory, BEFORE, f->bytes);
+    memcpy(f->memory + ((uint8_t *)images - f->base), list, n * sizeof *list);
+    for (size_t k = 0; k < f->moved - (size_t)((const uint8_t *)list[0].src - f->base); k++)
+        f->memory[(size_t)((const uint8_t *)list[0].src - f->base) + k] = (uint8_t)input_random(&state);
+    for (size_t i = 0; i <= n; i++)
+        ((size_t *)(void *)f->memory)[i] = i * FOLLOWING;
+    for (size_t k = 0; k < items * 2; k++) { /* a side, or a coordinate */
+        const motley_image *const image = &src->host_image[k / 2 / FOLLOWING];
+        const int32_t side = k % 2 ? image->height : image->width;
+        const double one = (double)(input_random(&state) % (uint64_t)(4 * side)) / 4,
+                     two = one + (double)(input_random(&state) % (uint64_t)(2 * side)) / 4;
+        fill_part(f, f->followed.boxes, k / 2 * 4 + k % 2, one);
+        fill_part(f, f->followed.boxes, k / 2 * 4 + 2 + k % 2, two);
+        fill_part(f, f->followed.points, k, one);
+    }
+}
+
+/* Moves what follows by recorded draws, on the host. Returns whether a call moves it, too. */
+static int follow_drawn(followers *host, followers *device, const source *src, const motley_drawn *drawn,
+                        uint64_t number)
+{
+    motley_error error;
+    make_followers(host, src, drawn->places, number);
+    host->memory = calloc(1, host->bytes);
+    device->memory = malloc(host->bytes);
+    need(host->memory && device->memory, "no memory");
+    host->base = host->memory;
+    device->base = sent(host->memory, host->bytes);
+    make_followers(host, src, drawn->places, number);
+    make_followers(device, src, drawn->places, number);
+    need_cuda(cudaMemcpy((void *)device->base, device->memory, device->bytes, cudaMemcpyHostToDevice));
+    const motley_status status = motley_follow(drawn, &host->followed, &error);
+    need(status == MOTLEY_OK || status == MOTLEY_ERR_UNSUPPORTED, error.message);
+    return status == MOTLEY_OK;
+}
+
+static void drop_followers(followers *host, followers *device)
+{
+    free(host->memory);
+    free(device->memory);
+    need_cuda(cudaFree((void *)device->base));
+}
+
 /* The sizes that the results draw, as a list of images; 0: an image is refused. */
 static int find_sizes(const motley_policy *transform, const motley_samples *samples, const source *src,
                       motley_batch *results, result *r)
@@ -542,7 +675,22 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
             snprintf(what, sizeof what, "%s, batch %" PRIu64 ", boxes on the device", name, number);
             same(&r, what);
         }
+        followers at_host = { 0 }, at_device = { 0 };
+        int32_t widths[MOST_IMAGES], heights[MOST_IMAGES];
+        for (int i = 0; i < count; i++) {
+            widths[i] = src->host_image[i].width;
+            heights[i] = src->host_image[i].height;
+        }
+        const motley_drawn draws = { .count = (size_t)count,
+                                     .steps = step,
+                                     .step_counts = step_count,
+                                     .max_steps = steps,
+                                     .widths = widths,
+                                     .heights = heights,
+                                     .places = drawn };
+        const int follows = follow_drawn(&at_host, &at_device, src, &draws, number) && !info->mix;
         const motley_apply_params given = { .output = own,
+                                            .followed = follows ? &at_device.followed : NULL,
                                             .given = drawn,
                                             .given_steps = step,
                                             .given_step_counts = step_count,
@@ -554,10 +702,17 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         need_cuda(cudaDeviceSynchronize());
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", given draws", name, number);
         same(&r, what);
+        snprintf(what, sizeof what, "%s, batch %" PRIu64 ", what follows", name, number);
+        if (follows)
+            compare(at_host.memory + at_host.moved, at_device.base + at_device.moved, at_host.bytes - at_host.moved,
+                    what);
+        drop_followers(&at_host, &at_device);
         for (int i = 0; i < count; i++)
             reach_beyond(&drawn[i], &state);
-        need(motley_apply(cpu, transform, &host_src, &r.batch, &given, &error) == MOTLEY_OK, error.message);
-        need(motley_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK, error.message);
+        motley_apply_params beyond = given;
+        beyond.followed = NULL;
+        need(motley_apply(cpu, transform, &host_src, &r.batch, &beyond, &error) == MOTLEY_OK, error.message);
+        need(motley_apply(cuda, transform, &device_src, &device_dst, &beyond, &error) == MOTLEY_OK, error.message);
         need_cuda(cudaDeviceSynchronize());
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", crops beyond their images", name, number);
         same(&r, what);
@@ -724,29 +879,6 @@ static void fill_numbers(uint8_t *bytes, size_t size, motley_dtype dtype, uint64
         else
             memcpy(bytes + k, &half, 2);
     }
-}
-
-/* A copy of `bytes` on the device. */
-static uint8_t *sent(const void *bytes, size_t size)
-{
-    uint8_t *device;
-    need_cuda(cudaMalloc((void **)&device, size));
-    need_cuda(cudaMemcpy(device, bytes, size, cudaMemcpyHostToDevice));
-    return device;
-}
-
-static void compare(const uint8_t *wanted, const uint8_t *device, size_t size, const char *what)
-{
-    uint8_t *const got = malloc(size);
-    need(got != NULL, "no memory");
-    need_cuda(cudaMemcpy(got, device, size, cudaMemcpyDeviceToHost));
-    compared += (int64_t)size;
-    const difference d = difference_of(got, wanted, size);
-    if (d.bytes > 0) {
-        fprintf(stderr, "%s: byte %zu of %zu is %d, want %d\n", what, d.first, size, got[d.first], wanted[d.first]);
-        failures++;
-    }
-    free(got);
 }
 
 /* A dense batch of which the host knows the draws before, some of boxes: crops, and so their tables, differ in size. */
