@@ -32,6 +32,7 @@
 #include "motley/image.h"
 #include "motley/memory.h"
 #include "motley/mix.h"
+#include "motley/objects.h"
 #include "motley/op.h"
 #include "motley/policy.h"
 #include "motley/resize.h"
