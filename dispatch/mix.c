@@ -91,6 +91,18 @@ static bool gathers(const mot_mix_images *call)
     return pastes || first.width != result.width || first.height != result.height;
 }
 
+static motley_status check_sizes(const char *name, const motley_batch *batch, motley_error *error)
+{
+    const mot_view first = mot_batch_view(batch, 0);
+    for (size_t i = 1; i < batch->count; i++) {
+        const mot_view v = mot_batch_view(batch, i);
+        MOT_REQUIRE(v.width == first.width && v.height == first.height, error,
+                    "%s image %zu: size is %" PRId32 "x%" PRId32 ", want that of image 0, %" PRId32 "x%" PRId32, name,
+                    i, v.width, v.height, first.width, first.height);
+    }
+    return MOTLEY_OK;
+}
+
 static motley_status check(motley_context *context, mot_mix_images *call, void *stream, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
@@ -105,13 +117,8 @@ static motley_status check(motley_context *context, mot_mix_images *call, void *
                 "dst: dtype is %d and channels is %" PRId32 ", want src's %d and %" PRId32, (int)dst->dtype,
                 dst->channels, (int)src->dtype, src->channels);
     const mot_view first = mot_batch_view(src, 0), result = mot_batch_view(dst, 0);
-    for (size_t i = 0; i < src->count; i++) {
-        const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
-        MOT_REQUIRE(from.width == first.width && from.height == first.height && to.width == result.width &&
-                        to.height == result.height,
-                    error, "image %zu: size is %" PRId32 "x%" PRId32 ", want that of image 0, %" PRId32 "x%" PRId32, i,
-                    from.width, from.height, first.width, first.height);
-    }
+    MOT_TRY(check_sizes("src", src, error));
+    MOT_TRY(check_sizes("dst", dst, error));
     MOT_REQUIRE(src->dtype != MOTLEY_U16, error,
                 "src: dtype is uint16, which is not mixed: want uint8, float32, float16 or bfloat16");
     MOT_TRY(mot_mix_check_drawn(call->drawn, call->pastes, call->masks, src->count, first.width, first.height, error));

@@ -834,6 +834,12 @@ Test(mix, calls_that_are_refused_write_nothing)
     drawn[0].lambda = NAN;
     cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     drawn[0].lambda = 0.5;
+    motley_image images[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        images[i] = (motley_image){ targets, 5, i == 2 ? 3 : 4, 20, 4, 80 };
+    const motley_batch odd_one = { .count = COUNT, .channels = 3, .dtype = MOTLEY_F32, .images = images };
+    cr_expect_eq(motley_mix_apply(context, &batch, &odd_one, drawn, NULL, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "dst image 2: size is 5x3, want that of image 0, 5x4");
     motley_batch overlapping = batch;
     overlapping.data = values + 1;
     overlapping.count = 2;

@@ -171,8 +171,8 @@ static motley_status check_masks(void *state, const mot_mix_images *images, motl
     if (!masks)
         return MOTLEY_OK;
     for (size_t i = 0; i < images->src->count; i++) {
-        MOT_TRY(mot_cuda_check_pointer(state, "masks.src", masks->src[i], error));
-        MOT_TRY(mot_cuda_check_pointer(state, "masks.dst", masks->dst[i], error));
+        MOT_TRY(mot_fail_in(error, mot_cuda_check_pointer(state, "masks.src", masks->src[i], error), "image %zu: ", i));
+        MOT_TRY(mot_fail_in(error, mot_cuda_check_pointer(state, "masks.dst", masks->dst[i], error), "image %zu: ", i));
     }
     return mot_cuda_check_pointer(state, "masks.extents", masks->extents, error);
 }
