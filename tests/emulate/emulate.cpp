@@ -277,12 +277,6 @@ uint64_t emulate_shuffle(uint64_t value, int from_lane)
     return given_word[turn % 4][from];
 }
 
-static bool resizes(const void *kernel)
-{
-    return kernel == (const void *)axes_kernel || kernel == (const void *)resize_kernel<0> ||
-           kernel == (const void *)resize_kernel<1> || kernel == (const void *)resize_kernel<3>;
-}
-
 template <class... Arguments, size_t... I>
 static void call_with(void (*kernel)(Arguments...), std::index_sequence<I...>)
 {
@@ -310,25 +304,24 @@ static void fiber_main()
     change(fiber[self], host);
     for (;;) {
         go_on(self);
-        if (resizes(kernel_now))
-            call((void (*)(mot_resize_job))kernel_now);
-        else if (!is_any(draw_kernel, plan_kernel<0>, plan_kernel<MOT_FEW_IMAGES>, send_kernel<SEND_FEW_WORDS>,
-                         send_kernel<SEND_WORDS>, transform_draw_kernel<MOT_TRANSFORM_THREADS>,
-                         transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>, erase_kernel, interleave_kernel<1>,
-                         interleave_kernel<2>, interleave_kernel<4>, copy_kernel, blur_kernel,
-                         plane_blur_kernel<false, 128>, plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>,
-                         plane_blur_kernel<true, 256>, filter_kernel, chains_kernel<3>, chains_kernel<4>,
-                         parts_draw_kernel, parts_kernel, fill_numbers_kernel, mix_kernel<MOTLEY_U8>,
-                         mix_kernel<MOTLEY_F32>, mix_kernel<MOTLEY_F16>, mix_kernel<MOTLEY_BF16>, targets_kernel,
-                         gather_kernel<MOTLEY_U8>, gather_kernel<MOTLEY_F32>, gather_kernel<MOTLEY_F16>,
-                         gather_kernel<MOTLEY_BF16>, follow_kernel<float>, follow_kernel<double>,
-                         planes_kernel<uint8_t>, planes_kernel<uint16_t>, planes_kernel<uint32_t>,
-                         planes_kernel<uint64_t>, wide_plan_kernel, wide_look_kernel<false>, wide_look_kernel<true>,
-                         wide_count_kernel<1, false>, wide_count_kernel<3, false>, wide_count_kernel<1, true>,
-                         wide_count_kernel<3, true>, wide_run_kernel<1, false>, wide_run_kernel<3, false>,
-                         wide_run_kernel<1, true>, wide_run_kernel<3, true>) &&
-                 !emulate_resident_kernel(kernel_now, arguments_now[0]))
-            call((void (*)(mot_tiles_job))kernel_now);
+        if (!is_any(tile_kernel<MOT_FORMAT_GREY>, tile_kernel<MOT_FORMAT_RGB>, tile_kernel<MOT_FORMAT_PLANES>,
+                    tile_kernel<MOT_FORMAT_RGBA>, tile_kernel<MOT_FORMAT_STRIDED>, draw_kernel, plan_kernel<0>,
+                    plan_kernel<MOT_FEW_IMAGES>, send_kernel<SEND_FEW_WORDS>, send_kernel<SEND_WORDS>,
+                    transform_draw_kernel<MOT_TRANSFORM_THREADS>, transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>,
+                    erase_kernel, interleave_kernel<1>, interleave_kernel<2>, interleave_kernel<4>, copy_kernel,
+                    blur_kernel, plane_blur_kernel<false, 128>, plane_blur_kernel<false, 256>,
+                    plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>, filter_kernel, chains_kernel<3>,
+                    chains_kernel<4>, parts_draw_kernel, parts_kernel, fill_numbers_kernel, mix_kernel<MOTLEY_U8>,
+                    mix_kernel<MOTLEY_F32>, mix_kernel<MOTLEY_F16>, mix_kernel<MOTLEY_BF16>, targets_kernel, cut_kernel,
+                    masks_kernel, gather_kernel<MOTLEY_U8>, gather_kernel<MOTLEY_F32>, gather_kernel<MOTLEY_F16>,
+                    gather_kernel<MOTLEY_BF16>, follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>,
+                    planes_kernel<uint16_t>, planes_kernel<uint32_t>, planes_kernel<uint64_t>, wide_plan_kernel,
+                    wide_look_kernel<false>, wide_look_kernel<true>, wide_count_kernel<1, false>,
+                    wide_count_kernel<3, false>, wide_count_kernel<1, true>, wide_count_kernel<3, true>,
+                    wide_run_kernel<1, false>, wide_run_kernel<3, false>, wide_run_kernel<1, true>,
+                    wide_run_kernel<3, true>, axes_kernel, resize_kernel<0>, resize_kernel<1>, resize_kernel<3>) &&
+            !emulate_resident_kernel(kernel_now, arguments_now[0]))
+            emulate_fail("a kernel that fiber_main does not list");
         const unsigned cta = self / threads;
         ended[self] = true;
         alive--;
