@@ -24,11 +24,19 @@
 #include "tests/emulate/emulate.h"
 
 #include <initializer_list>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
 #include <utility>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#define LEAVE_STACK(from, to) __sanitizer_start_switch_fiber(&(from).fake_stack, (to).stack, (to).stack_bytes)
+#define ENTER_STACK __sanitizer_finish_switch_fiber
+#else
+#define LEAVE_STACK(from, to)
+#define ENTER_STACK(...)
+#endif
 
 #define MOST_THREADS 256 /* of a CTA, if several run together */
 #define MOST_FIBERS (EMULATED_CTAS * MOST_THREADS)
@@ -46,21 +54,26 @@ unsigned long emulate_floors;
 void (*emulate_previous)(int all);
 void (*emulate_images)(const void *job);
 
-/* Something to go on with where it was left. Jumps cost less than contexts, but the address sanitizer knows contexts.
- */
+/* Something to go on with where it was left. AddressSanitizer is told whose stack runs. */
 struct place_to_go_on {
-    ucontext_t context;
-    jmp_buf jump;
+    void *jump[5];
+    const void *stack;
+    size_t stack_bytes;
+    void *fake_stack;
 };
 
-static void change(place_to_go_on &from, place_to_go_on &to)
+[[noreturn, gnu::noinline, gnu::no_sanitize_address]] static void go_to(place_to_go_on &to)
 {
-#ifdef __SANITIZE_ADDRESS__
-    swapcontext(&from.context, &to.context);
-#else
-    if (!_setjmp(from.jump))
-        _longjmp(to.jump, 1);
-#endif
+    __builtin_longjmp(to.jump, 1);
+}
+
+/* What the compiler and the C library do at jumps in code that is sanitized clears all that is known of a stack. */
+[[gnu::no_sanitize_address]] static void change(place_to_go_on &from, place_to_go_on &to)
+{
+    LEAVE_STACK(from, to);
+    if (!__builtin_setjmp(from.jump))
+        go_to(to);
+    ENTER_STACK(from.fake_stack, nullptr, nullptr);
 }
 
 /* Where threads wait for each other: `arrived` of the present turn. */
@@ -301,6 +314,7 @@ template <class... Kernels> static bool is_any(Kernels... kernels)
 static void fiber_main()
 {
     const unsigned self = current;
+    ENTER_STACK(nullptr, &host.stack, &host.stack_bytes);
     change(fiber[self], host);
     for (;;) {
         go_on(self);
@@ -337,20 +351,30 @@ static void fiber_main()
     }
 }
 
+/* Goes to the beginning of a fiber. */
+[[gnu::no_sanitize_address]] static void begin(place_to_go_on &from, place_to_go_on &to, const ucontext_t &context)
+{
+    LEAVE_STACK(from, to);
+    if (!__builtin_setjmp(from.jump))
+        setcontext(&context);
+    ENTER_STACK(from.fake_stack, nullptr, nullptr);
+}
+
 static void make_fibers()
 {
     char *const stacks = (char *)malloc(MOST_FIBERS * STACK_BYTES); /* for as long as the program runs */
     if (!stacks)
         abort();
     for (current = 0; current < MOST_FIBERS; current++) {
-        ucontext_t &c = fiber[current].context;
-        getcontext(&c);
-        c.uc_stack.ss_sp = stacks + current * STACK_BYTES;
-        c.uc_stack.ss_size = STACK_BYTES;
-        c.uc_link = nullptr;
-        makecontext(&c, fiber_main, 0);
-        if (!_setjmp(host.jump))
-            swapcontext(&host.context, &c);
+        fiber[current].stack = stacks + current * STACK_BYTES;
+        fiber[current].stack_bytes = STACK_BYTES;
+        ucontext_t context;
+        getcontext(&context);
+        context.uc_stack.ss_sp = stacks + current * STACK_BYTES;
+        context.uc_stack.ss_size = STACK_BYTES;
+        context.uc_link = nullptr;
+        makecontext(&context, fiber_main, 0);
+        begin(host, fiber[current], context);
     }
 }
 
