@@ -5,6 +5,7 @@
 #   scripts/setup.sh tests    also what the tests need, and the tests
 #   scripts/setup.sh docs     also what the documentation site needs, and the Python package
 #   scripts/setup.sh ci       also what fuzzing needs, and in .venv-torch a newer torch and other loaders (gigabytes)
+#   scripts/setup.sh ci whole        the same, and `meson test` runs long sweeps whole
 #   scripts/setup.sh ci-packages     of that only what the system's archive has, and builds nothing
 set -eu
 cd "$(dirname "$0")/.."
@@ -44,10 +45,10 @@ if [ "${1:-}" = docs ]; then
 fi
 if [ "${1:-}" = ci ] || [ "${1:-}" = ci-packages ]; then
     docs=1
-    sweeps=whole
+    sweeps=${2:-part}
     sets=avx2,avx512,avx512vbmi
     packages="$packages $doc_packages"
-    optional="$optional clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+    optional="$optional ccache clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
     optional="$optional chromium-headless-shell" # tests/test_site.py looks at the site
     optional="$optional libopencv-dev libturbojpeg0-dev" # FFCV is compiled against them
 fi
