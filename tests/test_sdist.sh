@@ -10,10 +10,10 @@ python3 -m venv "$scratch"
 PATH=$scratch/bin:$PATH
 offline="unshare --map-root-user --net"
 $offline true 2>/dev/null || offline="env http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9" # in containers
-# One set of kernels: the others are files of the same folder, and the wheel has them all.
+# The base set of kernels only: the others are the same files, compiled with other options.
 $offline python3 -m pip install -q --no-build-isolation --no-index --no-deps "$1" \
     --config-settings=setup-args=--force-fallback-for=libyaml,pthreadpool,random123 \
-    --config-settings=setup-args=-Dcpu_sets=avx2
+    --config-settings=setup-args=-Dcpu_sets=
 cd "$scratch"
 motley --version
 python3 -c 'import motley; print(motley.Policy("rand_augment").show().splitlines()[0])'
