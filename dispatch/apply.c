@@ -11,23 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Finds the numbers by which each channel of bytes is normalised, if there are so many. */
-static motley_status find_means(motley_context *context, mot_job *job, motley_error *error)
-{
-    const motley_output *const output = job->request ? &job->request->params->output : job->output;
-    const int convention = job->request ? job->request->as.convention : job->convention;
-    const size_t channels = (size_t)job->src->channels;
-    if (!output || !output->means)
-        return MOTLEY_OK;
-    MOT_TRY(mot_keep(&context->bands, 2 * channels * sizeof(float), channels, error));
-    float *const means = context->bands.memory, *const stds = means + channels;
-    for (size_t c = 0; c < channels; c++)
-        mot_output_numbers(convention, output->means[c], output->stds[c], &means[c], &stds[c]);
-    job->means = means;
-    job->stds = stds;
-    return MOTLEY_OK;
-}
-
 motley_status mot_job_run(motley_context *context, const mot_job *asked, motley_error *error)
 {
     const mot_backend *const backend = context->backend;
@@ -38,8 +21,6 @@ motley_status mot_job_run(motley_context *context, const mot_job *asked, motley_
     if (mot_batch_is_wide(job->src)) {
         MOT_TRY(mot_wide_begin(context, job, &wide, error));
         job->wide = &wide;
-    } else {
-        MOT_TRY(find_means(context, job, error));
     }
     if (job->request && backend->transform) /* which checks pointers, too */
         return backend->transform(context->state, job, error);

@@ -17,9 +17,8 @@ typedef struct mot_job {
     size_t count;
     const motley_batch *src;
     const motley_batch *dst;     /* NULL when only `output` is wanted */
-    const motley_output *output; /* NULL: no fused output step */
-    int convention;              /* of `output`; its mean and std come from mot_output_numbers */
-    const float *means, *stds; /* of U8: these numbers of each channel, if there are so many; mot_job_run makes them */
+    const motley_batch *output;  /* NULL: no fused output step */
+    mot_output_as as;            /* as what `output`, or a request's dst, is written */
     const motley_policy *policy; /* draws the steps, and has no custom ops; NULL: steps are given: */
     const mot_step *steps;       /* [count][max_steps]; those beyond an image's count change nothing */
     const mot_step *drawn_steps; /* CUDA: the same in device memory; `policy`, if not NULL, drew them */
@@ -186,9 +185,6 @@ mot_job mot_job_of(const motley_batch *src, const motley_batch *dst);
 /* The first byte of each component of an output, as a batch of u8: pixels are kept there between passes if there is no
  * dst. */
 motley_batch mot_output_slots(const motley_batch *output);
-
-/* As what job->output is written, without lines. */
-mot_output_as mot_output_of(const mot_job *job);
 
 /* Checks that every image is mixed with an image of the batch and that boxes and pastes lie in the images; width 0
  * skips both. */

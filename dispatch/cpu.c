@@ -261,13 +261,13 @@ static motley_status make_output(cpu_state *state, const mot_job *job, const mot
     *made = NULL;
     if (job->wide || !(job->output || (job->request && job->request->dst->dtype != MOTLEY_U8)))
         return MOTLEY_OK;
-    const mot_output_as as = mot_output_of(job);
-    if (channels != state->output_channels || as.means || memcmp(&as, &state->output_as, sizeof as) != 0) {
+    const mot_output_as *const as = &job->as;
+    if (channels != state->output_channels || as->means || memcmp(as, &state->output_as, sizeof *as) != 0) {
         state->output_channels = 0;
         MOT_TRY(mot_keep(&state->output, (size_t)channels * sizeof **made, (size_t)channels, error));
-        mot_cpu_make_channels(&as, channels, state->output.memory);
-        state->output_channels = as.means ? 0 : channels;
-        state->output_as = as;
+        mot_cpu_make_channels(as, channels, state->output.memory);
+        state->output_channels = as->means ? 0 : channels;
+        state->output_as = *as;
     }
     *made = state->output.memory;
     return MOTLEY_OK;

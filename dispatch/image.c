@@ -370,8 +370,8 @@ static void run_steps(const mot_cpu_rows *rows, const mot_job *job, const mot_ou
     if (job->dst && !same_pixels(&end, &dst))
         rows->copy(&end, &dst);
     if (job->output) {
-        const mot_view to = mot_part_view(&job->output->batch, i, part);
-        rows->output(&end, &to, job->output->batch.dtype, output);
+        const mot_view to = mot_part_view(job->output, i, part);
+        rows->output(&end, &to, job->output->dtype, output);
     }
 }
 

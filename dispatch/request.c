@@ -109,16 +109,20 @@ static motley_status check_one_size(const mot_request *r, motley_error *error)
     return MOTLEY_OK;
 }
 
-/* How images become an output of dst's type, and what erased boxes get. */
+/* As what results are written, and what erased boxes get. */
 static void find_output(mot_request *r)
 {
-    const motley_dtype dtype = r->dst->dtype;
+    const motley_dtype dtype = r->placed ? r->dst->dtype : r->output->batch.dtype;
     const mot_stage *const stage = mot_transform_stage(r->transform, MOT_STAGE_OUTPUT);
     const mot_normalize none = { .std = { 1 } }, *const by = stage ? &stage->of.output : &none;
     r->as = (mot_output_as){ .dtype = (int32_t)dtype, .convention = (int32_t)by->convention };
     for (int c = 0; c < 4; c++) {
         const int at = by->values > 1 ? c : 0;
         mot_output_numbers(r->as.convention, by->mean[at], by->std[at], &r->as.mean[c], &r->as.std[c]);
+    }
+    if (r->output) {
+        memcpy(r->as.mean, r->output->mean, sizeof r->as.mean);
+        memcpy(r->as.std, r->output->std, sizeof r->as.std);
     }
     for (int c = 0; r->erase && c < 4; c++)
         r->erased[c] =
@@ -151,7 +155,7 @@ motley_status mot_request_make(const mot_transform *transform, const motley_batc
         MOT_TRY(mot_validate_output(src, output, error));
     if (r->info->mix && !r->info->width)
         MOT_TRY(check_one_size(r, error));
-    if (r->placed)
+    if (r->placed || output)
         find_output(r);
     return MOTLEY_OK;
 }
@@ -433,7 +437,13 @@ static mot_job job_of(mot_request *r)
 {
     const motley_apply_params *const p = r->params;
     mot_job job = mot_job_of(r->src, r->dst);
-    job.output = r->output;
+    if (r->placed || r->output) {
+        const motley_output *const by = r->placed ? &p->output : r->output;
+        job.output = r->placed ? NULL : &r->output->batch;
+        job.as = r->as;
+        job.as.means = by->means;
+        job.as.stds = by->stds;
+    }
     job.max_steps = r->draws.steps ? r->draws.most : r->info->max_steps;
     job.samples = r->samples;
     job.counter = p->counter;

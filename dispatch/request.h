@@ -29,9 +29,8 @@ typedef struct mot_request {
     motley_samples samples;   /* of params, as they are drawn for */
     motley_followed followed; /* what moves with the images, from mot_followed_read */
     mot_host_draws draws;     /* made before any image is touched; .steps NULL: an image is drawn when its turn comes */
-    /* If it is placed. */
-    mot_output_as as;   /* dst */
-    uint32_t erased[4]; /* the bits that erased boxes get, if they are constant; more channels have the first's */
+    mot_output_as as;         /* dst if it is placed, else `output`; but for means and stds */
+    uint32_t erased[4];       /* the bits that erased boxes get, if they are constant; more channels have the first's */
 } mot_request;
 
 /* What a policy does; NULL: steps are given. */

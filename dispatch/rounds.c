@@ -173,7 +173,7 @@ static motley_status run_placed(rounds *call, mot_job *job, bool first, bool las
 
 /* Runs every image's steps up to its next stop, or, in the last run, to its end. */
 static motley_status run_part(rounds *call, const motley_batch *src, const motley_batch *dst,
-                              const motley_output *output, bool last, motley_error *error)
+                              const motley_batch *output, bool last, motley_error *error)
 {
     const mot_job *job = call->job;
     const bool first = !call->begun;
@@ -198,6 +198,7 @@ static motley_status run_part(rounds *call, const motley_batch *src, const motle
     }
     mot_job part = mot_job_of(src, dst);
     part.output = output;
+    part.as = job->as;
     part.steps = call->part;
     part.max_steps = width;
     part.stream = job->stream;
@@ -350,7 +351,7 @@ motley_status mot_rounds_run(motley_context *context, const mot_request *request
         MOT_TRY(lay_out_clips(&call, &work, error));
         call.work = &work;
     } else if (!job->dst || job->dst->dtype != MOTLEY_U8) {
-        work = mot_output_slots(job->dst ? job->dst : &job->output->batch);
+        work = mot_output_slots(job->dst ? job->dst : job->output);
         call.work = &work;
     }
     call.info.mix = NULL; /* in the end */

@@ -73,23 +73,6 @@ mot_job mot_job_of(const motley_batch *src, const motley_batch *dst)
     return (mot_job){ .count = src->count, .src = src, .dst = dst };
 }
 
-mot_output_as mot_output_of(const mot_job *job)
-{
-    const motley_output *const output = job->output;
-    mot_output_as as = { 0 };
-    if (output) {
-        as.dtype = (int32_t)output->batch.dtype;
-        as.convention = job->convention;
-        memcpy(as.mean, output->mean, sizeof as.mean);
-        memcpy(as.std, output->std, sizeof as.std);
-    } else {
-        as = job->request->as;
-    }
-    as.means = job->means;
-    as.stds = job->stds;
-    return as;
-}
-
 motley_batch mot_output_slots(const motley_batch *output)
 {
     motley_batch slots = with_strides(output);

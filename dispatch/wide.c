@@ -63,7 +63,6 @@ motley_status mot_wide_begin(motley_context *context, const mot_job *job, mot_wi
     made->range = context->bands.memory;
     float *const fill = (float *)(void *)(made->range + channels), *const mean = fill + channels,
                  *const std = mean + channels;
-    const motley_output *const output = job->request ? &job->request->params->output : job->output;
     const mot_stage *const stage = job->request ? mot_transform_stage(job->request->transform, MOT_STAGE_OUTPUT) : NULL;
     int normalises = 0;
     for (size_t c = 0; c < channels; c++) {
@@ -76,16 +75,16 @@ motley_status mot_wide_begin(motley_context *context, const mot_job *job, mot_wi
         fill[c] = job->fill ? (float)job->fill[c] : 0;
         mean[c] = 0;
         std[c] = 1;
-        if (output && output->means) {
-            mean[c] = output->means[c];
-            std[c] = output->stds[c];
+        if (job->as.means) {
+            mean[c] = job->as.means[c];
+            std[c] = job->as.stds[c];
         } else if (stage) {
             const int at = stage->of.output.values > 1 ? (int)c : 0;
             mean[c] = (float)(made->range[c].low + stage->of.output.mean[at] * made->range[c].span);
             std[c] = (float)(stage->of.output.std[at] * made->range[c].span);
-        } else if (output && !job->request) {
-            mean[c] = output->mean[c < 4 ? c : 0];
-            std[c] = output->std[c < 4 ? c : 0];
+        } else if (job->output) {
+            mean[c] = mot_output_mean(&job->as, (int)c);
+            std[c] = mot_output_std(&job->as, (int)c);
         }
         std[c] = std[c] == 0 ? 1 : std[c];
         normalises |= mean[c] != 0 || std[c] != 1;
@@ -193,7 +192,7 @@ void mot_wide_image(const mot_cpu_rows *rows, const mot_job *job, size_t i, cons
 {
     const mot_wide_job *const known = job->wide;
     const mot_view src = mot_batch_view(job->src, i);
-    const motley_batch *const results[] = { job->dst, job->output ? &job->output->batch : NULL };
+    const motley_batch *const results[] = { job->dst, job->output };
     for (int c = 0, group; c < src.channels; c += group) {
         group = together(src.channels - c);
         mot_wide wide = { .src = bands_of(src, c, group),
@@ -227,7 +226,7 @@ size_t mot_wide_memory(const mot_job *job)
     size_t most = 0;
     for (size_t i = 0; i < job->count; i++) {
         const mot_view src = mot_batch_view(job->src, i);
-        const mot_view dst = mot_batch_view(job->dst ? job->dst : &job->output->batch, i);
+        const mot_view dst = mot_batch_view(job->dst ? job->dst : job->output, i);
         const int group = together(src.channels);
         const size_t bytes = mot_cpu_wide_scratch(dst.width, dst.height, group);
         most = mot_larger(most, bytes);

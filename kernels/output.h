@@ -21,12 +21,17 @@ MOT_FN size_t mot_dtype_bytes(int dtype)
     return dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2;
 }
 
-/* What a motley_normalization subtracts and divides by. */
+/* What a motley_normalization multiplies means and deviations by, ... */
+MOT_FN double mot_output_scale(int convention)
+{
+    return convention == MOTLEY_NORMALIZATION_TIMM ? 255.0 : 1.0;
+}
+
+/* ... and so subtracts and divides by. */
 MOT_FN void mot_output_numbers(int convention, double mean, double std, float *subtrahend, float *divisor)
 {
-    const double scale = convention == MOTLEY_NORMALIZATION_TIMM ? 255.0 : 1.0;
-    *subtrahend = (float)(scale * mean);
-    *divisor = (float)(scale * std);
+    *subtrahend = (float)(mot_output_scale(convention) * mean);
+    *divisor = (float)(mot_output_scale(convention) * std);
 }
 
 MOT_FN float mot_output_f32(int convention, uint8_t v, float subtrahend, float divisor)
@@ -110,17 +115,20 @@ MOT_FN float mot_output_on_line(const mot_output_line *line, uint8_t v)
 typedef struct mot_output_as {
     int32_t dtype, convention; /* motley_dtype, motley_normalization */
     float mean[4], std[4];     /* mot_output_numbers; channels behind the fourth have the first one's; not of U8 */
-    const float *means, *stds; /* [channels], or NULL: used instead */
+    const float *means, *stds; /* [channels], or NULL: those of the convention, used instead */
 } mot_output_as;
 
+/* What a channel's byte is normalised by. */
 MOT_FN float mot_output_mean(const mot_output_as *as, int channel)
 {
-    return as->means ? as->means[channel] : as->mean[channel < 4 ? channel : 0];
+    return as->means ? (float)(mot_output_scale(as->convention) * as->means[channel])
+                     : as->mean[channel < 4 ? channel : 0];
 }
 
 MOT_FN float mot_output_std(const mot_output_as *as, int channel)
 {
-    return as->stds ? as->stds[channel] : as->std[channel < 4 ? channel : 0];
+    return as->stds ? (float)(mot_output_scale(as->convention) * as->stds[channel])
+                    : as->std[channel < 4 ? channel : 0];
 }
 
 /* Entry k of a table [channels][256]: each byte as the output has it. */

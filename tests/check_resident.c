@@ -182,7 +182,7 @@ static mot_route_choice route_of(const mot_job *job, const motley_batch *work)
 static motley_status run(void *state, const mot_job *job, motley_error *error)
 {
     const mot_cuda_format format = mot_cuda_format_of(job->src);
-    const motley_batch slots = job->dst ? *job->dst : mot_tiles_work(job->src, &job->output->batch, format);
+    const motley_batch slots = job->dst ? *job->dst : mot_tiles_work(job->src, job->output, format);
     const mot_route_choice choice = route_of(job, &slots);
     if (choice.route != MOT_ROUTE_RESIDENT)
         return mot_backend_cpu.run(state, job, error);

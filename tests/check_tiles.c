@@ -30,6 +30,15 @@ static int64_t every = 1;
 static uint64_t combinations;
 static long cases;
 
+/* As what an output is written. */
+static mot_output_as as_of(const motley_output *output)
+{
+    mot_output_as as = { .dtype = (int32_t)output->batch.dtype, .means = output->means, .stds = output->stds };
+    memcpy(as.mean, output->mean, sizeof as.mean);
+    memcpy(as.std, output->std, sizeof as.std);
+    return as;
+}
+
 /* Runs a batch on the tiles route, on a device that holds `ctas` CTAs. */
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       const int32_t *step_count, int max_steps)
@@ -37,9 +46,8 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     const mot_job job = { .count = src->count,
                           .src = src,
                           .dst = dst,
-                          .output = output,
-                          .means = output ? output->means : NULL, /* these are the kernels' numbers, too */
-                          .stds = output ? output->stds : NULL,
+                          .output = output ? &output->batch : NULL,
+                          .as = output ? as_of(output) : (mot_output_as){ 0 },
                           .steps = steps,
                           .max_steps = (size_t)max_steps };
     motley_error error = { 0 };

@@ -18,7 +18,7 @@ static int resident_ctas(const mot_chip *chip)
 /* Where a job's pixels lie between passes. */
 static motley_batch work_of(const mot_job *job, mot_cuda_format format)
 {
-    return job->dst ? *job->dst : mot_tiles_work(job->src, &job->output->batch, format);
+    return job->dst ? *job->dst : mot_tiles_work(job->src, job->output, format);
 }
 
 mot_cuda_steps mot_cuda_choose(mot_cuda_state *s, const mot_job *job)
@@ -53,7 +53,7 @@ void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transfor
     plan->order = mot_take_if(!by_tiles, slot, MOT_ORDER, images * sizeof *plan->order);
     plan->key = mot_take_if(!by_tiles, slot, MOT_ORDER, images * sizeof *plan->key);
     plan->rank = mot_take_if(!by_tiles, slot, MOT_ORDER, images * sizeof *plan->rank);
-    const motley_batch *const lists[] = { job->src, job->dst, job->output ? &job->output->batch : NULL };
+    const motley_batch *const lists[] = { job->src, job->dst, job->output };
     for (int i = 0; i < 3; i++)
         steps->images[i] =
             mot_take_if(by_tiles || (lists[i] && lists[i]->images), slot, MOT_SENT, n * sizeof **steps->images);
@@ -140,9 +140,8 @@ static motley_status send_images(mot_cuda_call *call, const mot_job *job, const 
     image->plain = !job->output;
     if (!job->output)
         return MOTLEY_OK;
-    const mot_output_as as = mot_output_of(job);
-    MOT_TRY(mot_cuda_output_of(call, job->src, &as, &image->as, error));
-    return mot_cuda_send_batch(call, &job->output->batch, steps->images[2], &image->output, error);
+    MOT_TRY(mot_cuda_output_of(call, job->src, &job->as, &image->as, error));
+    return mot_cuda_send_batch(call, job->output, steps->images[2], &image->output, error);
 }
 
 /* The kernel that draws, as far as both routes have it. It waits at its end, behind a resize: then the next kernel

@@ -90,7 +90,7 @@ static motley_status validate(void *state, const mot_job *job, motley_error *err
     if (job->dst && job->dst != job->src)
         MOT_TRY(mot_cuda_check(state, "dst", job->dst, error));
     if (job->output)
-        MOT_TRY(mot_cuda_check(state, "output", &job->output->batch, error));
+        MOT_TRY(mot_cuda_check(state, "output", job->output, error));
     MOT_TRY(mot_cuda_check_pointer(state, "counter", job->counter, error));
     MOT_TRY(mot_cuda_check_pointer(state, "levels", job->samples.levels, error));
     return job->followed ? mot_cuda_check_followed(state, job->followed, error) : MOTLEY_OK;

@@ -253,7 +253,7 @@ static motley_status queue_job(parts_run *r, const mot_job *job, motley_error *e
 
 /* Runs the ops of a part. */
 static motley_status queue_part(parts_run *r, int part, const motley_batch *src, const motley_batch *dst,
-                                const motley_output *output, motley_error *error)
+                                const motley_batch *output, motley_error *error)
 {
     const size_t most = mot_cuda_part_steps(r->parts);
     mot_job job = *r->job;
@@ -288,7 +288,7 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
     if (as) {
         job.has_output = 1;
         job.as = *as;
-        job.output = mot_cuda_batch_of(&r->job->output->batch, NULL);
+        job.output = mot_cuda_batch_of(r->job->output, NULL);
     }
     if (r->has_spare) {
         const motley_batch spare = batch_at(r, SPARE);
@@ -371,11 +371,10 @@ static size_t count_same(const parts_run *r)
 static int can_blur_to_output(const parts_run *r, const motley_batch *from)
 {
     const mot_cuda_parts *const parts = r->parts;
-    const motley_output *const output = r->job->output;
-    if (!output || r->job->dst || r->images || parts->last_ops || parts->clip_frames > 1 ||
+    const motley_batch *const to = r->job->output;
+    if (!to || r->job->dst || r->images || parts->last_ops || parts->clip_frames > 1 ||
         !mot_blurs_planes(parts->kinds, parts->taps, r->width, r->height))
         return 0;
-    const motley_batch *const to = &output->batch;
     const mot_view in = mot_batch_view(from, 0), out = mot_batch_view(to, 0);
     const mot_cuda_batch in_all = mot_cuda_batch_of(from, NULL), out_all = mot_cuda_batch_of(to, NULL);
     const int64_t all = (int64_t)(uintptr_t)out.data | out.row | out.channel | out_all.image;
@@ -400,10 +399,8 @@ static motley_status queue_rest(parts_run *r, motley_error *error)
             which = WORK;
         }
         mot_cuda_output output = { 0 };
-        if (r->call && b == parts->breaks - 1 && can_blur_to_output(r, from)) {
-            const mot_output_as as = mot_output_of(r->job);
-            MOT_TRY(mot_cuda_output_of(r->call, r->job->src, &as, &output, error));
-        }
+        if (r->call && b == parts->breaks - 1 && can_blur_to_output(r, from))
+            MOT_TRY(mot_cuda_output_of(r->call, r->job->src, &r->job->as, &output, error));
         if (output.by_lines)
             return queue_break(r, part, from, which, NULL, which, &output, error);
         if (parts->kinds)

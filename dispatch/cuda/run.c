@@ -26,7 +26,7 @@ static const mot_job *find_planes(planes_run *r, const mot_job *whole)
     if (!r->splits)
         return whole;
     r->in_them = !dst || dst == src || mot_cuda_format_of(dst) == MOT_FORMAT_STRIDED;
-    r->merges = dst && r->in_them && !(whole->output && whole->output->batch.data == dst->data);
+    r->merges = dst && r->in_them && !(whole->output && whole->output->data == dst->data);
     r->planes = mot_batch_dense(src, src->count, src->width, src->height, NULL);
     r->planes.layout = MOTLEY_CHW;
     r->job.src = &r->planes;

@@ -87,8 +87,7 @@ typedef struct transform_run {
     motley_batch pixels;         /* what is resized if it is no result yet: `apart` */
     int apart, has_steps;
     size_t before_room, steps_room; /* the most steps of an image that change its source, and others */
-    motley_output output;
-    mot_job job; /* the steps */
+    mot_job job;                    /* the steps */
     mot_cuda_steps steps;
     motley_batch sources; /* what is resized, if steps change that first */
     mot_job before;       /* these steps */
@@ -266,14 +265,9 @@ static void describe_steps(transform_run *r)
 {
     const mot_request *const call = r->call;
     const int normalises = call->dst->dtype != MOTLEY_U8;
-    r->output = (motley_output){ .batch = *call->dst };
-    memcpy(r->output.mean, call->as.mean, sizeof r->output.mean);
-    memcpy(r->output.std, call->as.std, sizeof r->output.std);
     r->job = mot_job_of(r->apart ? &r->pixels : call->dst, normalises ? NULL : call->dst);
-    r->job.output = normalises ? &r->output : NULL;
-    r->job.convention = call->as.convention;
-    r->job.means = r->asked->means;
-    r->job.stds = r->asked->stds;
+    r->job.output = normalises ? call->dst : NULL;
+    r->job.as = r->asked->as;
     r->job.policy = r->only ? r->only->policy : NULL;
     r->job.drawn_steps = r->draw.steps;
     r->job.facts = call->draws.steps ? NULL : &call->transform->facts.steps;
@@ -559,9 +553,9 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     r->first.given = 1;
     r->first.threads = draw->threads;
     memcpy(r->first.fill, draw->fill, sizeof draw->fill);
-    const mot_output_as as = mot_output_of(r->asked);
-    return resized->dtype != MOTLEY_U8 && !r->is_wide ? mot_cuda_output_of(r->cuda, src, &as, &resize->as, error)
-                                                      : MOTLEY_OK;
+    return resized->dtype != MOTLEY_U8 && !r->is_wide
+               ? mot_cuda_output_of(r->cuda, src, &r->asked->as, &resize->as, error)
+               : MOTLEY_OK;
 }
 
 /* Takes the call's memory, and assembles the upload. */

@@ -252,7 +252,7 @@ typedef struct steps_run {
 
 static steps_run choose_steps(const mot_cuda_state *s, const mot_job *job)
 {
-    return (steps_run){ .wide = mot_cuda_wide_choose(s, job, job->dst ? job->dst : &job->output->batch) };
+    return (steps_run){ .wide = mot_cuda_wide_choose(s, job, job->dst ? job->dst : job->output) };
 }
 
 static void lay_out_steps(steps_run *r, const mot_job *job, mot_arena *slot, mot_arena *scratch)
@@ -263,7 +263,7 @@ static void lay_out_steps(steps_run *r, const mot_job *job, mot_arena *slot, mot
     plan->step_count = mot_take(slot, MOT_STEPS, n * sizeof *plan->step_count);
     r->steps.ids = mot_take_if(job->samples.ids != NULL, slot, MOT_SENT, n * sizeof *r->steps.ids);
     r->steps.views = mot_take_if(job->samples.views != NULL, slot, MOT_SENT, n * sizeof *r->steps.views);
-    const int beside = job->dst && job->output && job->output->batch.images;
+    const int beside = job->dst && job->output && job->output->images;
     r->output_images = mot_take_if(beside, slot, MOT_SENT, n * sizeof *r->output_images);
     mot_cuda_wide_lay_out(&r->wide, slot, scratch);
 }
@@ -312,8 +312,8 @@ motley_status mot_cuda_wide_apply(mot_cuda_call *call, const mot_job *job, motle
     r.wide.call.given = !job->policy;
     r.wide.call.beside = job->dst && job->output;
     if (r.wide.call.beside) {
-        r.wide.call.output_dtype = (int32_t)job->output->batch.dtype;
-        MOT_TRY(mot_cuda_send_batch(call, &job->output->batch, r.output_images, &r.wide.call.output, error));
+        r.wide.call.output_dtype = (int32_t)job->output->dtype;
+        MOT_TRY(mot_cuda_send_batch(call, job->output, r.output_images, &r.wide.call.output, error));
     }
     MOT_TRY(mot_cuda_wide_queue(call, &r.wide, job->output != NULL, error));
     if (job->followed)
