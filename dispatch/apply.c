@@ -22,11 +22,9 @@ motley_status mot_job_run(motley_context *context, const mot_job *asked, motley_
         MOT_TRY(mot_wide_begin(context, job, &wide, error));
         job->wide = &wide;
     }
-    if (job->request && backend->transform) /* which checks pointers, too */
-        return backend->transform(context->state, job, error);
     if (backend->validate)
         MOT_TRY(backend->validate(context->state, job, error));
-    return backend->run(context->state, job, error);
+    return (job->request && backend->transform ? backend->transform : backend->run)(context->state, job, error);
 }
 
 motley_status mot_apply_params_check(const char *what, unsigned takes, const motley_apply_params *p,

@@ -93,6 +93,10 @@ static motley_status validate(void *state, const mot_job *job, motley_error *err
         MOT_TRY(mot_cuda_check(state, "output", job->output, error));
     MOT_TRY(mot_cuda_check_pointer(state, "counter", job->counter, error));
     MOT_TRY(mot_cuda_check_pointer(state, "levels", job->samples.levels, error));
+    if (job->samples.boxes_on_device) {
+        MOT_TRY(mot_cuda_check_pointer(state, "samples.boxes", job->samples.boxes, error));
+        MOT_TRY(mot_cuda_check_pointer(state, "samples.box_offsets", job->samples.box_offsets, error));
+    }
     return job->followed ? mot_cuda_check_followed(state, job->followed, error) : MOTLEY_OK;
 }
 
