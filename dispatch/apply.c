@@ -171,7 +171,7 @@ static motley_status made_policy(motley_context *context, const char *name, int 
         made->repeat.most = (uint32_t)num_ops;
         motley_status status = mot_policy_set_level(made, (mot_level){ MOT_LEVEL_FIXED, magnitude, 0 }, error);
         if (status == MOTLEY_OK)
-            status = mot_policy_compile(made, NULL, NULL, error);
+            status = mot_policy_compile(made, NULL, error);
         if (status != MOTLEY_OK) {
             motley_policy_destroy(made);
             return status;

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "policies/custom.h"
 #include "policies/draw.h"
+#include "policies/reader.h"
 #include "policies/transform.h"
 
 #include <math.h>
@@ -14,11 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Used in place of a step's index for problems that do not belong to a step. */
+#define IN_POLICY (-1)
+#define IN_LEVEL (-2) /* the policy's default level */
+
 /* The state of a compilation: where problems go, and the tables being filled. */
 typedef struct compiler {
     motley_policy *policy;
-    mot_compile_report *report;
-    void *user;
+    reader *reader; /* or NULL */
     int problems;
     char first[240];
     bool default_fits, scale_reported;
@@ -40,8 +44,12 @@ __attribute__((format(printf, 3, 4))) static void problem(compiler *c, int step,
     va_end(values);
     if (c->problems++ == 0)
         memcpy(c->first, message, sizeof c->first);
-    if (c->report)
-        c->report(c->user, step, message);
+    if (c->reader)
+        mot_yaml_problem(&c->reader->tree,
+                         step >= 0          ? c->reader->step_offset[step]
+                         : step == IN_LEVEL ? c->reader->level_offset
+                                            : c->reader->branches_offset,
+                         "%s", message);
 }
 
 /* mot_level_at, but quickly. */
@@ -57,7 +65,7 @@ static double level_at(compiler *c, const mot_level *level, uint32_t k)
     return c->quantile[k];
 }
 
-/* Whether a level is on the policy's scale. `where` is its step, or MOT_IN_LEVEL. */
+/* Whether a level is on the policy's scale. `where` is its step, or IN_LEVEL. */
 static bool level_fits(compiler *c, int where, const mot_level *level)
 {
     const motley_policy *policy = c->policy;
@@ -259,7 +267,7 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
         most_steps = branch[i].steps > most_steps ? branch[i].steps : most_steps;
     }
     if (policy->choice == MOT_UNTIL_APPLIED && out->branches > MOT_MAX_WALK)
-        problem(c, MOT_IN_POLICY, "choice 'until_applied' walks through %u branches, want at most %d", out->branches,
+        problem(c, IN_POLICY, "choice 'until_applied' walks through %u branches, want at most %d", out->branches,
                 MOT_MAX_WALK);
     uint32_t turns = policy->repeat.weights ? policy->repeat.weights - 1 : policy->repeat.most;
     if (policy->choice != MOT_WITH_REPLACEMENT && turns > out->branches)
@@ -286,14 +294,14 @@ static void check_augmix(compiler *c)
     if (!policy->augmix.width)
         return;
     if (policy->chance < 1)
-        problem(c, MOT_IN_POLICY, "'p' of the policy cannot be combined with 'augmix'");
+        problem(c, IN_POLICY, "'p' of the policy cannot be combined with 'augmix'");
     if (policy->choice == MOT_UNTIL_APPLIED)
-        problem(c, MOT_IN_POLICY, "choice 'until_applied' cannot be combined with 'augmix'");
+        problem(c, IN_POLICY, "choice 'until_applied' cannot be combined with 'augmix'");
     if (most > MOT_MAX_MIXED_REPEAT)
-        problem(c, MOT_IN_POLICY, "'repeat' is up to %u, want at most %d with 'augmix': the depth of its chains", most,
+        problem(c, IN_POLICY, "'repeat' is up to %u, want at most %d with 'augmix': the depth of its chains", most,
                 MOT_MAX_MIXED_REPEAT);
     if (policy->customs)
-        problem(c, MOT_IN_POLICY, "custom op '%s' is named in a policy with 'augmix', want operations of the table",
+        problem(c, IN_POLICY, "custom op '%s' is named in a policy with 'augmix', want operations of the table",
                 policy->custom[0].op.name);
     policy->tables.max_steps = (uint32_t)policy->augmix.width * (policy->tables.max_steps + 1) + 2;
 }
@@ -346,7 +354,7 @@ static void summarise(compiler *c)
     facts->breaks = branch ? filters * ((int32_t)chain_steps(policy) / branch) : 0;
     facts->statistics = facts->shapes >> MOTLEY_SHAPE_STATS & 1 ? facts->steps : 0;
     if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
-        problem(c, MOT_IN_POLICY, "steps that work in boxes cannot be combined with %s",
+        problem(c, IN_POLICY, "steps that work in boxes cannot be combined with %s",
                 policy->augmix.width ? "'augmix'" : "custom ops");
 }
 
@@ -374,9 +382,9 @@ static bool lay_out_tables(compiler *c, const mot_table_step *steps, uint32_t le
     return true;
 }
 
-motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error)
+motley_status mot_policy_compile(motley_policy *policy, reader *reader, motley_error *error)
 {
-    compiler c = { .policy = policy, .report = report, .user = user };
+    compiler c = { .policy = policy, .reader = reader };
     motley_status status = MOTLEY_ERR_MEMORY;
     memset(&policy->tables, 0, sizeof policy->tables);
     free(policy->compiled);
@@ -391,7 +399,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         goto done;
 
     c.default_fits =
-        policy->level.kind == MOT_LEVEL_NONE || policy->top <= 0 || level_fits(&c, MOT_IN_LEVEL, &policy->level);
+        policy->level.kind == MOT_LEVEL_NONE || policy->top <= 0 || level_fits(&c, IN_LEVEL, &policy->level);
     const uint32_t levels = place_levels(&c, steps);
     if (!lay_out_tables(&c, steps, levels))
         goto done;
@@ -400,8 +408,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         fill_phase(&c, i, &next, weight, whole);
     check_augmix(&c);
     if (policy->tables.max_steps > MOT_MAX_STEPS)
-        problem(&c, MOT_IN_POLICY, "a sample can draw %u steps, want at most %d", policy->tables.max_steps,
-                MOT_MAX_STEPS);
+        problem(&c, IN_POLICY, "a sample can draw %u steps, want at most %d", policy->tables.max_steps, MOT_MAX_STEPS);
     if (levels)
         for (uint32_t i = 0, filled = 0; i < policy->steps; i++) {
             fill_step(&c, i);

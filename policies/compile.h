@@ -5,14 +5,11 @@
 
 #include "policies/policy.h"
 
-/* Used in place of a step's index for problems that do not belong to a step. */
-#define MOT_IN_POLICY (-1)
-#define MOT_IN_LEVEL (-2) /* the policy's default level */
+struct reader;
 
-/* Checks what needs the whole policy (limits, values in the op's range) and fills `tables`. `report` gets one problem
- * per call, with the index of its step or MOT_IN_*. */
-typedef void mot_compile_report(void *user, int step, const char *message);
-motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error);
+/* Checks what needs the whole policy (limits, values in the op's range) and fills `tables`. Problems go to the reader
+ * of its text, or NULL, and `error` gets the first. */
+motley_status mot_policy_compile(motley_policy *policy, struct reader *reader, motley_error *error);
 
 /* The value of `level` in `space`, for the plus or minus sign; in a relative space, for a side of one pixel. */
 double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus);

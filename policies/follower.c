@@ -144,7 +144,7 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
     made->fills = 4;
     for (int c = 0; c < 4; c++)
         made->fill[c] = params->fill[channels >= 3 ? c : channels == 2 && c == 3];
-    const motley_status status = mot_policy_compile(made, NULL, NULL, error);
+    const motley_status status = mot_policy_compile(made, NULL, error);
     if (status == MOTLEY_OK)
         *follower = made;
     else

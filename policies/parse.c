@@ -370,16 +370,6 @@ static void read_policy(reader *r, const mot_yaml *map)
         read_phases(r, phases);
 }
 
-static void compile_problem(void *user, int step, const char *message)
-{
-    reader *r = user;
-    mot_yaml_problem(&r->tree,
-                     step >= 0              ? r->step_offset[step]
-                     : step == MOT_IN_LEVEL ? r->level_offset
-                                            : r->branches_offset,
-                     "%s", message);
-}
-
 /* Shrinks an array to `count` elements. */
 static void *fitted(void *array, size_t count, size_t size)
 {
@@ -423,7 +413,7 @@ motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool wh
     }
     if (status == MOTLEY_OK && r.policy->steps > 0) { /* also after a problem, to find the others */
         fit(r.policy);
-        status = mot_policy_compile(r.policy, compile_problem, &r, NULL);
+        status = mot_policy_compile(r.policy, &r, NULL);
         if (status == MOTLEY_ERR_POLICY)
             status = MOTLEY_OK; /* reported below */
     }

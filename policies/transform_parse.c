@@ -46,7 +46,7 @@ static motley_status change(motley_policy *policy, mot_stage *stage, motley_erro
     }
     if (given & 1u << MOT_CHANGES_LEVEL)
         MOT_TRY(mot_policy_set_level(policy, own->level, error));
-    return mot_policy_compile(policy, NULL, NULL, error);
+    return mot_policy_compile(policy, NULL, error);
 }
 
 /* A built-in policy's name, alone or with changes, or a policy written out. */
@@ -250,7 +250,7 @@ static void give_blocks(reader *r, const mot_transform *transform, motley_policy
     if (!policy || before == 0 || before >= MOT_MAX_SAME_STAGES || policy->steps == 0)
         return;
     policy->first_block = MOT_STAGE_POLICY_BLOCKS * before;
-    r->failed |= mot_policy_compile(policy, NULL, NULL, NULL) == MOTLEY_ERR_MEMORY;
+    r->failed |= mot_policy_compile(policy, NULL, NULL) == MOTLEY_ERR_MEMORY;
 }
 
 static void unknown_stage(reader *r, const mot_yaml *key)

@@ -542,7 +542,7 @@ int main(int argc, char **argv)
         need(motley_policy_builtin(policy_names[i], &policies[i], &error) == MOTLEY_OK, error.message);
     need(motley_policy_builtin(policy_names[0], &policies[LEVELS], &error) == MOTLEY_OK, error.message);
     mot_policy_set_level(policies[LEVELS], (mot_level){ .kind = MOT_LEVEL_GIVEN }, NULL);
-    need(mot_policy_compile(policies[LEVELS], NULL, NULL, &error) == MOTLEY_OK, error.message);
+    need(mot_policy_compile(policies[LEVELS], NULL, &error) == MOTLEY_OK, error.message);
     for (int i = 0; i < TEXTS; i++) {
         const char *const text = transform_texts[i];
         need(motley_policy_parse(text, strlen(text), NULL, &transforms[i], &error) == MOTLEY_OK, error.message);

@@ -454,7 +454,7 @@ Test(draw, joint_frequencies_of_every_builtin)
         policy->augmix.width = 0;
         policy->repeat.most = 1;
         policy->repeat.weights = policy->repeat.given = 0;
-        cr_assert_eq(mot_policy_compile(policy, NULL, NULL, NULL), MOTLEY_OK);
+        cr_assert_eq(mot_policy_compile(policy, NULL, NULL), MOTLEY_OK);
         joint_chi_square(policy, 200000);
         motley_policy_destroy(policy);
     }

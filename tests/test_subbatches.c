@@ -204,7 +204,7 @@ static void check_builtin(set *large, set *small, const char *name)
     check_policy(small, policy);
     if (strcmp(name, "rand_augment") == 0) { /* so that some images have more than three spatial steps */
         policy->repeat.most = 5;
-        need(mot_policy_compile(policy, NULL, NULL, &error) == MOTLEY_OK, error.message);
+        need(mot_policy_compile(policy, NULL, &error) == MOTLEY_OK, error.message);
         check_policy(large, policy);
     }
     motley_policy_destroy(policy);
