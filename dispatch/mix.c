@@ -275,50 +275,51 @@ motley_status motley_mix_apply(motley_context *context, const motley_batch *src,
 }
 
 /* Target `k` of image i before mixing. */
-static float target(const int64_t *labels, const float *soft, size_t i, int32_t k, int32_t classes, double smoothing)
+static float target(const mot_mix_targets *t, size_t i, int32_t k)
 {
-    if (!soft)
-        return mot_mix_target(labels[i] == k, classes, smoothing);
-    const float given = soft[i * (size_t)classes + (size_t)k];
-    return smoothing > 0 ? mot_mix_smooth(given, classes, smoothing) : given;
+    if (!t->soft)
+        return mot_mix_target(t->labels[i] == k, t->classes, t->smoothing);
+    const float given = t->soft[i * (size_t)t->classes + (size_t)k];
+    return t->smoothing > 0 ? mot_mix_smooth(given, t->classes, t->smoothing) : given;
 }
 
-static motley_status check_targets(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
-                                   const float *soft, double smoothing, const float *targets, motley_error *error)
+static motley_status check_targets(const motley_mixed *drawn, const mot_mix_targets *t, motley_error *error)
 {
-    MOT_REQUIRE(count == 0 || (drawn && targets), error, "%s is NULL, want an array of %zu",
+    const size_t count = t->count;
+    MOT_REQUIRE(count == 0 || (drawn && t->targets), error, "%s is NULL, want an array of %zu",
                 drawn ? "targets" : "drawn", count);
-    MOT_REQUIRE(count == 0 || labels || soft, error, "neither labels nor soft targets are given, want one of the two");
-    MOT_REQUIRE(!labels || !soft, error, "both labels and soft targets are given, want one of the two");
-    MOT_REQUIRE(classes >= 1, error, "classes is %" PRId32 ", want 1 or more", classes);
-    MOT_TRY(mot_check_array("count", count, mot_times((size_t)classes, sizeof *targets) + sizeof *drawn, error));
-    MOT_REQUIRE(smoothing >= 0 && smoothing <= 1, error, "smoothing is %g, want 0 to 1", smoothing);
-    MOT_REQUIRE((uintptr_t)labels % sizeof *labels == 0, error, "labels is not aligned to %zu bytes", sizeof *labels);
-    MOT_REQUIRE((uintptr_t)soft % sizeof *soft == 0 && (uintptr_t)targets % sizeof *targets == 0, error,
-                "%s is not aligned to %zu bytes", (uintptr_t)soft % sizeof *soft ? "soft" : "targets", sizeof *targets);
-    const uintptr_t bytes = count * (size_t)classes * sizeof *targets, from = (uintptr_t)soft, to = (uintptr_t)targets;
-    MOT_REQUIRE(!soft || from == to || from + bytes <= to || to + bytes <= from, error,
+    MOT_REQUIRE(count == 0 || t->labels || t->soft, error,
+                "neither labels nor soft targets are given, want one of the two");
+    MOT_REQUIRE(!t->labels || !t->soft, error, "both labels and soft targets are given, want one of the two");
+    MOT_REQUIRE(t->classes >= 1, error, "classes is %" PRId32 ", want 1 or more", t->classes);
+    MOT_TRY(mot_check_array("count", count, mot_times((size_t)t->classes, sizeof *t->targets) + sizeof *drawn, error));
+    MOT_REQUIRE(t->smoothing >= 0 && t->smoothing <= 1, error, "smoothing is %g, want 0 to 1", t->smoothing);
+    const uintptr_t labels = (uintptr_t)t->labels, from = (uintptr_t)t->soft, to = (uintptr_t)t->targets;
+    const size_t real = sizeof *t->targets, bytes = count * (size_t)t->classes * real;
+    MOT_REQUIRE(labels % sizeof *t->labels == 0, error, "labels is not aligned to %zu bytes", sizeof *t->labels);
+    MOT_REQUIRE(from % real == 0 && to % real == 0, error, "%s is not aligned to %zu bytes",
+                from % real ? "soft" : "targets", real);
+    MOT_REQUIRE(!from || from == to || from + bytes <= to || to + bytes <= from, error,
                 "targets shares memory with soft, want the same array or another");
     return mot_mix_check_drawn(drawn, NULL, NULL, count, 0, 0, error);
 }
 
 /* motley_mix_targets, checked but for the labels, in host memory. */
-static motley_status targets_on_host(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
-                                     const float *soft, double smoothing, float *targets, mot_kept *scratch,
+static motley_status targets_on_host(const motley_mixed *drawn, const mot_mix_targets *t, mot_kept *scratch,
                                      motley_error *error)
 {
-    for (size_t i = 0; labels && i < count; i++)
-        MOT_REQUIRE(labels[i] >= 0 && labels[i] < classes, error,
+    for (size_t i = 0; t->labels && i < t->count; i++)
+        MOT_REQUIRE(t->labels[i] >= 0 && t->labels[i] < t->classes, error,
                     "image %zu has label %" PRId64 ", want 0 to %" PRId32 ", as there are %" PRId32 " classes", i,
-                    labels[i], classes - 1, classes);
-    MOT_TRY(mot_keep(scratch, count * sizeof(float), count, error));
+                    t->labels[i], t->classes - 1, t->classes);
+    MOT_TRY(mot_keep(scratch, t->count * sizeof(float), t->count, error));
     float *const column = scratch->memory; /* one class of all images: targets may overwrite `soft` */
-    for (int32_t k = 0; k < classes; k++) {
-        for (size_t i = 0; i < count; i++)
-            column[i] = target(labels, soft, i, k, classes, smoothing);
-        for (size_t i = 0; i < count; i++) {
+    for (int32_t k = 0; k < t->classes; k++) {
+        for (size_t i = 0; i < t->count; i++)
+            column[i] = target(t, i, k);
+        for (size_t i = 0; i < t->count; i++) {
             const motley_mixed *m = &drawn[i];
-            targets[i * (size_t)classes + (size_t)k] =
+            t->targets[i * (size_t)t->classes + (size_t)k] =
                 mot_mix_value(column[i], column[m->partner], (float)m->share, (float)(1.0 - m->share), MOTLEY_F32);
         }
     }
@@ -331,19 +332,18 @@ motley_status motley_mix_targets(motley_context *context, const motley_mixed *dr
 {
     const mot_backend *const backend = context ? context->backend : NULL;
     const int on_device = backend && backend->mix_targets;
+    const mot_mix_targets call = { count, classes, labels, soft, smoothing, targets };
     MOT_REQUIRE(on_device || !stream, error, "stream is set, but %s has none", backend ? backend->name : "the host");
-    MOT_TRY(check_targets(drawn, count, classes, labels, soft, smoothing, targets, error));
+    MOT_TRY(check_targets(drawn, &call, error));
     if (count == 0)
         return MOTLEY_OK;
     if (!on_device) {
         mot_kept own = { 0 };
-        const motley_status status = targets_on_host(drawn, count, classes, labels, soft, smoothing, targets,
-                                                     context ? &context->scratch : &own, error);
+        const motley_status status = targets_on_host(drawn, &call, context ? &context->scratch : &own, error);
         free(own.memory);
         return status;
     }
     MOT_REQUIRE(count * (size_t)classes <= INT32_MAX, error, "%zu images of %" PRId32 " classes are too many targets",
                 count, classes);
-    const mot_mix_targets call = { count, classes, labels, soft, smoothing, targets };
     return backend->mix_targets(context->state, drawn, &call, stream, error);
 }
