@@ -78,30 +78,22 @@ static motley_status read_config(const char *text, config *c, motley_error *erro
     *c = (config){ .translate_pct = NAN, .std = NAN, .most = NAN };
     MOT_REQUIRE(strlen(text) < sizeof c->chars, error, "'%.40s...': it has %zu characters, want at most %d", text,
                 strlen(text), MAX_STRING - 1);
-    strcpy(c->chars, text);
-    char *settings = strchr(c->chars, ','), *end;
-    if (settings)
-        *settings++ = '\0';
-    c->text = c->chars;
-    while (settings) {
-        if ((end = strchr(settings, ',')))
-            *end = '\0';
-        MOT_TRY(read_setting(c, settings, error));
-        settings = end ? end + 1 : NULL;
-    }
+    char *rest = strcpy(c->chars, text), *setting;
+    c->text = strsep(&rest, ",");
+    while ((setting = strsep(&rest, ",")))
+        MOT_TRY(read_setting(c, setting, error));
     return MOTLEY_OK;
 }
 
 /* Cuts the string into `words` [MAX_STRING], since messages quote it whole. */
 static motley_status cut(config *c, char *words, motley_error *error)
 {
-    strcpy(words, c->text);
-    c->first = words;
-    for (char *dash = strchr(words, '-'); dash; dash = strchr(dash, '-')) {
-        *dash++ = '\0';
+    char *rest = strcpy(words, c->text), *section;
+    c->first = strsep(&rest, "-");
+    while ((section = strsep(&rest, "-"))) {
         MOT_REQUIRE(c->sections < (int)COUNT(c->section), error, "'%.60s': it has more than %zu sections", c->text,
                     COUNT(c->section));
-        c->section[c->sections++] = dash;
+        c->section[c->sections++] = section;
     }
     return MOTLEY_OK;
 }
