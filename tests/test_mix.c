@@ -2,6 +2,7 @@
 /* MixUp and CutMix: how lambda, partners and boxes are spread, who draws for whom, and what is refused. The values are
  * compared with torchvision's and timm's in bindings/python/tests/test_transform_mix.py. */
 #include "motley.h"
+#include "policies/compile.h"
 #include "policies/mix.h"
 #include "tests/chi_square.h"
 #include "tests/inputs.h"
@@ -70,6 +71,30 @@ Test(mix, lambda_is_of_beta)
               mot_mix_lambda(narrow, false, MOT_LAMBDA_CELLS - 1) > 1 - 1e-6);
     motley_mix_destroy(narrow);
     motley_mix_destroy(wide);
+}
+
+/* What quick steps find is what bisection finds, to the bit. */
+Test(mix, lambda_is_where_bisection_ends)
+{
+    static const double shapes[] = { 1e-3, 0.05, 0.2, 0.8, 1, 4, 50, 1000 };
+    for (int k = 0; k < 8; k++) {
+        motley_mix *mix = created((motley_mix_params){ .cutmix = shapes[k] });
+        for (uint32_t cell = 0; cell < MOT_LAMBDA_CELLS / 2; cell += cell < 8 ? 1 : 61) {
+            int32_t low = 0, high = 1 << 23;
+            while (high - low > 1) {
+                const int32_t middle = (low + high) / 2;
+                if (mot_beta_below(shapes[k], ldexp(middle, -24)) < (cell + 0.5) / MOT_LAMBDA_CELLS)
+                    low = middle;
+                else
+                    high = middle;
+            }
+            const double lambda = mot_mix_lambda(mix, true, cell), wanted = ldexp(low, -24);
+            cr_assert(lambda == wanted && mot_mix_lambda(mix, true, cell) == lambda &&
+                          mot_mix_lambda(mix, true, MOT_LAMBDA_CELLS - 1 - cell) == 1 - wanted,
+                      "a = %g, cell %u: %.9g, want %.9g", shapes[k], cell, lambda, wanted);
+        }
+        motley_mix_destroy(mix);
+    }
 }
 
 Test(mix, coins_partners_and_places_are_spread)
