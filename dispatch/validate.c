@@ -132,26 +132,25 @@ static int too_far(int64_t stride)
     return stride <= -most || stride >= most;
 }
 
-static motley_status check_strides(const char *name, size_t i, int32_t width, int32_t height, int32_t channels,
-                                   int64_t row, int64_t pixel, int64_t channel, int64_t element, motley_error *error)
+static motley_status check_strides(const char *name, size_t i, const mot_view *v, int64_t element, motley_error *error)
 {
-    MOT_REQUIRE(!too_far(row) && !too_far(pixel) && !too_far(channel), error,
+    MOT_REQUIRE(!too_far(v->row) && !too_far(v->pixel) && !too_far(v->channel), error,
                 "%s image %zu: a stride is over 2^40 bytes (row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64 ")",
-                name, i, row, pixel, channel);
-    MOT_REQUIRE(((row | pixel | channel) & (element - 1)) == 0, error, /* an element has 1, 2 or 4 bytes */
+                name, i, v->row, v->pixel, v->channel);
+    MOT_REQUIRE(((v->row | v->pixel | v->channel) & (element - 1)) == 0, error, /* an element has 1, 2 or 4 bytes */
                 "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
                 " are not multiples of a component's %" PRId64 " bytes",
-                name, i, row, pixel, channel, element);
-    MOT_REQUIRE(channels == 1 || channel != 0 || pixel == 0, error,
-                "%s image %zu: its channel stride is 0, as grey's, want that of %" PRId32 " channels%s", name, i,
-                channels, strcmp(name, "src") == 0 ? ", or a transform that begins with 'to_rgb: {}'" : "");
-    axis axes[] = { { height, row }, { width, pixel }, { channels, channel } };
+                name, i, v->row, v->pixel, v->channel, element);
+    MOT_REQUIRE(v->channels == 1 || v->channel != 0 || v->pixel == 0, error,
+                "%s image %zu: its channel stride is 0, as grey's, want that of %d channels%s", name, i, v->channels,
+                strcmp(name, "src") == 0 ? ", or a transform that begins with 'to_rgb: {}'" : "");
+    axis axes[] = { { v->height, v->row }, { v->width, v->pixel }, { v->channels, v->channel } };
     const int64_t span = span_of(axes, 3, element);
     MOT_REQUIRE(span >= 0, error, "%s image %zu: its strides span more bytes than memory can hold", name, i);
     MOT_REQUIRE(span > 0, error,
                 "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
-                " bytes make components of a %" PRId32 "x%" PRId32 " image with %" PRId32 " channels overlap",
-                name, i, row, pixel, channel, width, height, channels);
+                " bytes make components of a %dx%d image with %d channels overlap",
+                name, i, v->row, v->pixel, v->channel, v->width, v->height, v->channels);
     return MOTLEY_OK;
 }
 
@@ -202,29 +201,24 @@ static motley_status validate_batch(const char *name, const motley_batch *batch,
                 "%s: count is %zu, want at most %" PRId32 " of images of %" PRId32 " bands", name, batch->count,
                 INT32_MAX / mot_batch_bands(batch), batch->channels);
     const int64_t element = (int64_t)mot_dtype_bytes(batch->dtype);
-    if (batch->images) {
-        for (size_t i = 0; i < batch->count; i++) {
-            const motley_image *image = &batch->images[i];
-            MOT_REQUIRE(image->data, error, "%s image %zu: data is NULL", name, i);
-            MOT_TRY(check_size(name, i, image->width, image->height, error));
-            MOT_TRY(check_strides(name, i, image->width, image->height,
-                                  grey && !image->channel_stride ? 1 : batch->channels, image->row_stride,
-                                  image->pixel_stride, image->channel_stride, element, error));
-        }
-        return MOTLEY_OK;
+    MOT_REQUIRE(batch->images || batch->data, error, "%s: data is NULL", name);
+    for (size_t i = 0; i < (batch->images ? batch->count : 1); i++) {
+        const motley_image *const image = batch->images ? &batch->images[i] : NULL;
+        MOT_REQUIRE(!image || image->data, error, "%s image %zu: data is NULL", name, i);
+        MOT_TRY(check_size(name, i, image ? image->width : batch->width, image ? image->height : batch->height, error));
+        mot_view view = mot_batch_view(batch, i);
+        view.channels = grey && !view.channel ? 1 : view.channels;
+        MOT_TRY(check_strides(name, i, &view, element, error));
     }
-    MOT_REQUIRE(batch->data, error, "%s: data is NULL", name);
-    MOT_TRY(check_size(name, 0, batch->width, batch->height, error));
+    if (batch->images)
+        return MOTLEY_OK;
     const motley_batch b = with_strides(batch);
-    const int32_t channels = grey && !b.channel_stride ? 1 : b.channels;
-    MOT_TRY(check_strides(name, 0, b.width, b.height, channels, b.row_stride, b.pixel_stride, b.channel_stride, element,
-                          error));
     MOT_REQUIRE(!too_far(b.image_stride), error, "%s: image stride is %" PRId64 ", want under 2^40", name,
                 b.image_stride);
     axis axes[] = { { (int64_t)b.count, b.image_stride },
                     { b.height, b.row_stride },
                     { b.width, b.pixel_stride },
-                    { channels, b.channel_stride } };
+                    { grey && !b.channel_stride ? 1 : b.channels, b.channel_stride } };
     const int64_t span = span_of(axes, 4, element);
     MOT_REQUIRE(span >= 0, error, "%s: %zu images with a stride of %" PRId64 " bytes are more than memory can hold",
                 name, b.count, b.image_stride);
