@@ -2,7 +2,7 @@
 /* Draws a transform on the device, one CTA per image. One warp draws the rectangle and the window, and mirrors that
  * follow a random_resized_crop; threads of other warps draw other mirrors, the erased boxes and the steps of each
  * stage. Places that depend on each other are joined by one thread, and all threads try crops by boxes. Then all
- * threads make the tables of the image's axes. */
+ * threads make the tables of the image's axes. The boxes that are erased get their values in a kernel of their own. */
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/launch.cuh"
