@@ -1042,11 +1042,15 @@ static void check_mix(void)
                 if (EMULATED && (count > most || (count > 500 && (k > 0 || (one_type && dtype != MOTLEY_U8)))))
                     continue;
                 const int layout = (int)(k + n + (size_t)dtype) % 3;
+                const bool large = count == 6 && k % 2 == 0; /* rows enough for all CTAs */
                 const int32_t channels = 1 + (int32_t)(k + n) % 4,
                               width = count > 3000 ? 2
                                       : count > 64 ? 9
                                                    : 70,
-                              height = count > 3000 ? 2 : 11;
+                              height = count > 3000 ? 2
+                                       : !large     ? 11
+                                       : EMULATED   ? 150
+                                                    : 1100;
                 motley_mixed *const drawn = calloc(count, sizeof *drawn);
                 motley_mix *mix;
                 char what[100];

@@ -12,31 +12,48 @@ static __host__ __device__ constexpr int dtype_bytes(int dtype)
     return dtype == MOTLEY_U8 ? 1 : dtype == MOTLEY_F32 ? 4 : 2;
 }
 
-/* Copies in one access if the caller's memory is aligned; what is held always is. */
-template <int DTYPE> DEVICE void copy_component(const uint8_t *from, uint8_t *to)
+/* A component's bits. Components are aligned: mot_cuda_check. */
+template <int DTYPE> DEVICE uint32_t read_bits(const uint8_t *from)
 {
     constexpr int bytes = dtype_bytes(DTYPE);
-    if (bytes == 4 && aligned(from, 4) && aligned(to, 4))
-        *(uint32_t *)to = *(const uint32_t *)from;
-    else if (bytes == 2 && aligned(from, 2) && aligned(to, 2))
-        *(uint16_t *)to = *(const uint16_t *)from;
-    else
-        memcpy(to, from, bytes);
+    return bytes == 1 ? *from : bytes == 2 ? *(const uint16_t *)from : *(const uint32_t *)from;
 }
 
-/* The components of a strip that a thread reads and writes, of every image the same: columns and channels. EACH: how
- * many there are at most. */
-template <int EACH> struct column {
-    int x[EACH], c[EACH];
+template <int DTYPE> DEVICE void write_bits(uint8_t *to, uint32_t bits)
+{
+    constexpr int bytes = dtype_bytes(DTYPE);
+    if (bytes == 1)
+        *to = (uint8_t)bits;
+    else if (bytes == 2)
+        *(uint16_t *)to = (uint16_t)bits;
+    else
+        *(uint32_t *)to = bits;
+}
+
+template <int DTYPE> DEVICE float component_of(uint32_t bits)
+{
+    return mot_component_get((const uint8_t *)&bits, DTYPE);
+}
+
+template <int DTYPE> DEVICE void write_component(uint8_t *to, float v)
+{
+    uint32_t bits;
+    mot_component_put((uint8_t *)&bits, DTYPE, v);
+    write_bits<DTYPE>(to, bits);
+}
+
+/* The components of a strip that a thread reads and writes, of every image the same: columns and channels. */
+struct column {
+    int x[MOT_MIX_EACH], c[MOT_MIX_EACH];
     int n; /* how many: components lane, lane + 32 and so on */
 };
 
-template <int EACH> DEVICE column<EACH> column_of(const mot_mix_job &job, int first)
+DEVICE column column_of(const mot_mix_job &job, int first)
 {
-    column<EACH> own;
+    column own;
     own.n = 0;
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
+    for (int k = 0; k < MOT_MIX_EACH; k++) {
         const int within = threadIdx.x % 32 + 32 * k, e = first + within;
         own.c[k] = job.planes ? e / job.width : e % job.channels;
         own.x[k] = job.planes ? e - own.c[k] * job.width : e / job.channels;
@@ -52,34 +69,62 @@ DEVICE uint8_t *component(const mot_view &v, int x, int y, int c)
 
 template <int DTYPE> DEVICE float held(const mot_mix_job &job, const uint8_t *at)
 {
-    uint32_t bits;
-    copy_component<DTYPE>(at, (uint8_t *)&bits);
-    const float v = mot_component_get((const uint8_t *)&bits, DTYPE);
+    const float v = component_of<DTYPE>(read_bits<DTYPE>(at));
     return job.soft && job.smoothing > 0 ? mot_mix_smooth(v, job.width, job.smoothing) : v;
 }
 
+/* Loads a strip of every apart-th image from `first` on, which lie `pitch` bytes apart in `hold`. */
 template <int DTYPE>
-static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __grid_constant__ mot_mix_job job)
+DEVICE void hold_strip(const mot_mix_job &job, const column &own, int y, int first, int apart, uint8_t *hold,
+                       int64_t pitch)
 {
-    constexpr int bytes = dtype_bytes(DTYPE), each = MOT_MIX_STRIP_BYTES / 32 / bytes;
-    const int lane = threadIdx.x % 32;
-    const int strips = (job.width * job.channels + job.strip - 1) / job.strip;
-    const int64_t pitch = (int64_t)job.strip * bytes; /* from image to image in what is held */
-    uint8_t *const hold = (job.hold ? job.hold + blockIdx.x * pitch * job.count : (uint8_t *)cta_memory) + lane * bytes;
-    for (int64_t at = blockIdx.x; at < (int64_t)strips * job.height; at += job.ctas) {
-        const int y = (int)(at / strips);
-        const column<each> own = column_of<each>(job, (int)(at - (int64_t)y * strips) * job.strip);
-        __syncthreads(); /* what the turn before held is read */
-#pragma unroll 4
-        for (int i = threadIdx.x / 32; i < job.count; i += MOT_MIX_THREADS / 32) {
-            const mot_view src = image_of(job.src, job.channels, i);
+    constexpr int bytes = dtype_bytes(DTYPE), each = MOT_MIX_EACH;
+    for (int i = first; i < job.count; i += MOT_MIX_LOADS * apart) {
+        uint32_t bits[MOT_MIX_LOADS][each]; /* loads that do not wait for each other */
+#pragma unroll
+        for (int image = 0; image < MOT_MIX_LOADS; image++) {
+            if (i + image * apart >= job.count)
+                break;
+            const mot_view src = image_of(job.src, job.channels, i + image * apart);
 #pragma unroll
             for (int k = 0; k < each; k++)
                 if (k < own.n)
-                    copy_component<DTYPE>(component(src, own.x[k], y, own.c[k]), hold + i * pitch + 32 * k * bytes);
+                    bits[image][k] = read_bits<DTYPE>(component(src, own.x[k], y, own.c[k]));
         }
+#pragma unroll
+        for (int image = 0; image < MOT_MIX_LOADS; image++)
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                if (k < own.n && i + image * apart < job.count)
+                    write_bits<DTYPE>(hold + (i + image * apart) * pitch + 32 * k * bytes, bits[image][k]);
+    }
+}
+
+/* In a turn each of a CTA's groups of warps takes a strip, beside those of the others. */
+template <int DTYPE>
+static __global__ void __launch_bounds__(MOT_MIX_THREADS, MOT_MIX_CTAS)
+    mix_kernel(const __grid_constant__ mot_mix_job job)
+{
+    constexpr int bytes = dtype_bytes(DTYPE), each = MOT_MIX_EACH;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = warp % job.groups;
+    const int first = warp / job.groups, apart = MOT_MIX_THREADS / 32 / job.groups;       /* images of a warp */
+    const int64_t own_bytes = (int64_t)job.strip * bytes, pitch = own_bytes * job.groups; /* from image to image */
+    uint8_t *const hold = (job.hold ? job.hold + blockIdx.x * pitch * job.count : (uint8_t *)cta_memory) +
+                          group * own_bytes + lane * bytes;
+    const int strips = (job.width * job.channels + job.strip - 1) / job.strip, step = job.ctas * job.groups;
+    const int begin = blockIdx.x * job.groups + group, rows = step / strips, rest = step % strips;
+    int y = begin / strips, strip = begin % strips;
+    for (int turn = blockIdx.x; turn < job.turns; turn += job.ctas, y += rows, strip += rest) {
+        if (strip >= strips) {
+            strip -= strips;
+            y++;
+        }
+        column own = column_of(job, strip * job.strip);
+        own.n = y < job.height ? own.n : 0;
+        __syncthreads(); /* what the turn before held is read */
+        hold_strip<DTYPE>(job, own, y, first, apart, hold, pitch);
         __syncthreads();
-        for (int i = threadIdx.x / 32; i < job.count; i += MOT_MIX_THREADS / 32) {
+        for (int i = first; i < job.count; i += apart) {
             const motley_mixed &m = job.drawn[i];
             if (job.in_place && m.kind == MOTLEY_MIX_NONE && !job.soft)
                 continue;
@@ -97,12 +142,10 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
                 const float x = held<DTYPE>(job, mine + 32 * k * bytes), z = held<DTYPE>(job, other + 32 * k * bytes);
                 const bool theirs =
                     pastes ? cut[own.x[k]] != 0 : cuts && own.x[k] >= m.box.left && own.x[k] < m.box.left + m.box.width;
-                uint32_t bits;
-                mot_component_put((uint8_t *)&bits, DTYPE,
-                                  mixes    ? mot_mix_value(x, z, (float)share, (float)(1.0 - share), DTYPE)
-                                  : theirs ? z
-                                           : x);
-                copy_component<DTYPE>((const uint8_t *)&bits, component(dst, own.x[k], y, own.c[k]));
+                write_component<DTYPE>(component(dst, own.x[k], y, own.c[k]),
+                                       mixes    ? mot_mix_value(x, z, (float)share, (float)(1.0 - share), DTYPE)
+                                       : theirs ? z
+                                                : x);
             }
         }
     }
@@ -111,9 +154,7 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
 /* A component of an image, as it is. */
 template <int DTYPE> DEVICE float read_component(const mot_mix_job &job, int i, int x, int y, int c)
 {
-    uint32_t bits;
-    copy_component<DTYPE>(component(image_of(job.src, job.channels, i), x, y, c), (uint8_t *)&bits);
-    return mot_component_get((const uint8_t *)&bits, DTYPE);
+    return component_of<DTYPE>(read_bits<DTYPE>(component(image_of(job.src, job.channels, i), x, y, c)));
 }
 
 /* Each CTA makes rows of results, whose components read from anywhere. */
@@ -142,32 +183,44 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) gather_kernel(const __
                         v, read_component<DTYPE>(job, p.image, x - p.part.left + p.left, y - p.part.top + p.top, c),
                         own, other, DTYPE);
             }
-            uint32_t bits;
-            mot_component_put((uint8_t *)&bits, DTYPE, v);
-            copy_component<DTYPE>((const uint8_t *)&bits, component(dst, column, row, c));
+            write_component<DTYPE>(component(dst, column, row, c), v);
         }
     }
+}
+
+/* Of all rows. */
+static int64_t strips_of(const mot_mix_job *job)
+{
+    return ((int64_t)job->width * job->channels + job->strip - 1) / job->strip * job->height;
 }
 
 size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors)
 {
     const int size = dtype_bytes(job->dtype);
     if (job->gathers) {
-        const int64_t rows = (int64_t)job->count * job->height, most = (int64_t)multiprocessors * MOT_MIX_CTAS;
+        const int64_t rows = (int64_t)job->count * job->height, most = (int64_t)multiprocessors * MOT_MIX_GATHER_CTAS;
         job->ctas = (int32_t)(rows < most ? rows : most);
         job->strip = 0;
         return 0;
     }
     const int64_t one = (int64_t)job->count * size;
-    job->strip = MOT_MIX_STRIP_BYTES / size;
+    job->strip = 32 * MOT_MIX_EACH;
+    while (job->strip * size > MOT_MIX_STRIP_BYTES &&
+           (one * job->strip * MOT_MIX_CTAS > shared_bytes || strips_of(job) < (int64_t)multiprocessors * MOT_MIX_CTAS))
+        job->strip /= 2;
     while (job->strip > 1 && one * job->strip > shared_bytes)
         job->strip /= 2;
     const bool fits = one * job->strip <= shared_bytes;
     const int per = fits && one * job->strip * MOT_MIX_CTAS <= shared_bytes ? MOT_MIX_CTAS : 1;
     if (!fits)
         job->strip = MOT_MIX_STRIP_BYTES / size;
-    const int64_t strips = ((int64_t)job->width * job->channels + job->strip - 1) / job->strip * job->height;
-    const int64_t ctas = (int64_t)multiprocessors * per;
+    const int64_t strips = strips_of(job), ctas = (int64_t)multiprocessors * per;
+    constexpr int warps = MOT_MIX_THREADS / 32;
+    job->groups = 1; /* more, until a warp has few images, where all CTAs still have strips */
+    while (job->groups < warps && job->groups * job->count < MOT_MIX_FEW * warps && strips >= 2 * job->groups * ctas &&
+           2 * job->groups * one * job->strip * per <= shared_bytes)
+        job->groups *= 2;
+    job->turns = (int32_t)((strips + job->groups - 1) / job->groups);
     job->ctas = (int32_t)(strips < ctas ? strips : ctas);
     return fits ? 0 : (size_t)(job->ctas * one * job->strip);
 }
@@ -183,7 +236,7 @@ cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
                                : job->dtype == MOTLEY_F32 ? kernel_of<MOTLEY_F32>(job)
                                : job->dtype == MOTLEY_F16 ? kernel_of<MOTLEY_F16>(job)
                                                           : kernel_of<MOTLEY_BF16>(job);
-    const int shared_bytes = job->hold ? 0 : job->count * job->strip * dtype_bytes(job->dtype);
+    const int shared_bytes = job->hold ? 0 : job->count * job->groups * job->strip * dtype_bytes(job->dtype);
     cudaError_t error = cudaSuccess;
     if (shared_bytes > 48 * 1024)
         error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);

@@ -25,8 +25,10 @@ typedef struct mot_mix_job {
     int32_t soft;       /* != 0: these are targets of `width` classes, smoothed by `smoothing`, then mixed by `share` */
     double smoothing;
     int32_t width, height;
-    int32_t strip; /* components of each image that a CTA takes at a time */
-    uint8_t *hold; /* [ctas][count][strip] components, where shared memory is too small; or NULL */
+    int32_t strip;  /* components of each image that a warp takes at a time */
+    int32_t groups; /* of a CTA's warps, which share the images of a strip; 1 where `hold` is set */
+    int32_t turns;  /* of all CTAs, until each group has had its strips of all rows */
+    uint8_t *hold;  /* [ctas][count][strip] components, where shared memory is too small; or NULL */
     int32_t ctas;
 } mot_mix_job;
 

@@ -56,12 +56,16 @@
 
 /* The kernel that mixes images of a batch. */
 #define MOT_MIX_THREADS 512
-#define MOT_MIX_CTAS 3          /* for each multiprocessor, where their memory allows */
+#define MOT_MIX_CTAS 2          /* for each multiprocessor, where their memory allows */
+#define MOT_MIX_GATHER_CTAS 3   /* likewise, of the kernel that holds nothing */
 #define MOT_MIX_CUT_WIDTH 128   /* of a tile of the pixels that are cut; */
 #define MOT_MIX_CUT_HEIGHT 32   /* its height */
 #define MOT_MIX_MASK_CTAS 4     /* for each multiprocessor, of the kernels of masks */
 #define MOT_MIX_MASK_ROWS 64    /* of a mask, which a CTA takes at a time */
-#define MOT_MIX_STRIP_BYTES 128 /* of each image that a CTA holds at a time */
+#define MOT_MIX_STRIP_BYTES 128 /* of each image that a warp takes at a time, at least, if memory is there */
+#define MOT_MIX_EACH 4          /* components of an image that a thread takes at a time, at most */
+#define MOT_MIX_FEW 4           /* images of a warp */
+#define MOT_MIX_LOADS 2         /* of images that a warp takes together */
 
 /* The resize kernel. */
 #define MOT_RESIZE_THREADS 224     /* at most */
