@@ -236,22 +236,21 @@ def hold_until_done(call: Any, *batches: Any) -> None:
 
 
 class Captured(list[Any]):
-    """What CUDA graphs read and write that captured an object's calls: it lives as long as the object. Copies of the
-    object begin with none."""
+    """What CUDA graphs read and write that captured a transform's calls: each replay does so, and torch gives memory
+    that nobody holds back to the device when another graph is captured. The transforms that one makes of itself for a
+    view or an epoch share it; copies of a transform begin with none."""
+
+    def keep(self, caller: tuple[str, int | None], *held: Any) -> None:
+        """Keeps these if a CUDA graph captures the call. caller: the library of its images, and their CUDA device."""
+        library, device = caller
+        if device is not None and library == "torch" and Torch.captures(device):
+            self.append(held)
 
     def __deepcopy__(self, memo: Any) -> Captured:
         return Captured()
 
     def __reduce__(self) -> Any:
         return Captured, ()
-
-
-def keep_if_captured(owner: Any, call: Any, *arrays: Any) -> None:
-    """If a CUDA graph captures the call, `owner` keeps the caller's arrays: each replay reads and writes their memory,
-    which torch gives back to the device when another graph is captured."""
-    library, device = call.caller
-    if device is not None and library == "torch" and Torch.captures(device):
-        vars(owner).setdefault("_captured", Captured()).append(arrays)
 
 
 # ---- lists ----

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ._arrays import KINDS, NumPy, Pillow, Torch, as_numbers, device_of, finished
 from ._arrays import name_of, plain
 from ._core import ffi, lib
-from ._images import images_of
+from ._images import images_of, library_of
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
 from .draws import Drawn
 from .policy import Policy, interpolation_number
@@ -158,6 +158,16 @@ class Mover:
     single = False
     word = ""
 
+    def table_of(self, numbers: list[int], like: Any) -> Any:
+        """Whole numbers in the library and on the device of an array; nothing waits."""
+        if KINDS[type(like)] is NumPy:
+            return sys.modules["numpy"].asarray(numbers, "int64")
+        tensor = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64)
+        if like.is_cuda:
+            self.held.append(tensor.pin_memory())  # which a captured graph copies in each replay
+            tensor = self.held[-1].to(like.device, non_blocking=True)
+        return tensor
+
     def fits(self, riders: Sequence[Mover]) -> bool:
         """Whether a call that moves these can move it, too."""
         return True
@@ -184,6 +194,7 @@ def move(moves: Moves, images: Any, entries: Iterable[Mover], return_draws: bool
             if entry.word and re.match(rf"image \d+, {entry.word} ", str(error)):
                 raise ArgumentError(f"{entry.name}: {error}") from None
         raise
+    moves.transform._captured.keep((library_of(moves.source), moves.device), *riders)
     others = [entry for entry in entries if entry not in riders]
     if others:
         drawn, problem = moves.draw(), ffi.new("motley_error *")
@@ -249,7 +260,9 @@ class Images:
             handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, self.params)
             follower = Transform(Policy._of(handle), threads=transform.threads, alpha=self.alpha)
             kept = keep(_followers, key, (followed, follower))  # what is followed, too, so that its id stays its own
-        return kept[1]
+        follower = kept[1]._same()
+        follower._captured = transform._captured
+        return follower
 
     def moved(self) -> Any:
         moves = self.moves
@@ -353,7 +366,7 @@ class Planes(Mover):
                 where = {"src": ffi.cast("void *", source), "dst": ffi.cast("void *", result), "count": count}
             else:
                 rows = (piece.addresses if piece.fill == element else (0, 0, 0) for piece in self.pieces)
-                self.held.append(like_table([*itertools.chain.from_iterable(rows)], self.held[0]))
+                self.held.append(self.table_of([*itertools.chain.from_iterable(rows)], self.held[0]))
                 where = {"images": ffi.cast("motley_plane *", pointer(self.held[-1]))}
             yield {"element_size": len(element), "erase": self.erase, "fill": element.ljust(8, b"\0"), **where}
 
@@ -413,7 +426,7 @@ def _mask_like(result: Any, like: Any) -> Any:
     return image
 
 
-def library_of(array: Any) -> Any:
+def module_of(array: Any) -> Any:
     """The module whose array it is; None of what is no array."""
     kind = KINDS[type(array)]
     space = getattr(array, "__array_namespace__", lambda: None)
@@ -421,7 +434,7 @@ def library_of(array: Any) -> Any:
 
 
 def stacked(arrays: list[Any]) -> Any:
-    return library_of(arrays[0]).stack(arrays)
+    return module_of(arrays[0]).stack(arrays)
 
 
 def in_host_memory(array: Any) -> Any:
@@ -432,15 +445,7 @@ def placed(array: Any, like: Any) -> Any:
     """An array of NumPy or torch as one of the library and on the device of `like`."""
     if KINDS[type(like)] is Torch:
         return (sys.modules["torch"].from_numpy(array) if KINDS[type(array)] is NumPy else array).to(like.device)
-    return array if KINDS[type(like)] is not None else library_of(like).asarray(array)
-
-
-def like_table(numbers: list[int], table: Any) -> Any:
-    """Whole numbers in the library and on the device of an array; nothing waits."""
-    if KINDS[type(table)] is NumPy:
-        return sys.modules["numpy"].asarray(numbers, "int64")
-    tensor = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64)
-    return tensor.pin_memory().to(table.device, non_blocking=True) if table.is_cuda else tensor
+    return array if KINDS[type(like)] is not None else module_of(like).asarray(array)
 
 
 def pointer(array: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ._arrays import KINDS, NumPy, Pillow, Torch, as_dtype, as_numbers, device_of, finished, has_floats, like_foreign
 from ._arrays import name_of, plain
 from ._core import ffi, lib
-from ._movers import Mover, Moves, in_host_memory, like_table, numpy_for, placed, pointer
+from ._movers import Mover, Moves, in_host_memory, numpy_for, placed, pointer
 from ._native import ArgumentError, one_of
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ class Rows(Mover):
 
     def describe(self, c: Any) -> Iterable[dict[str, Any]]:
         """Fills in a motley_followed, which changes the table; its planes are none."""
-        self.held = [like_table(self.offsets, self.table)]
-        self._describe(c, pointer(self.held[0]))
+        self.held.append(self.table_of(self.offsets, self.table))
+        self._describe(c, pointer(self.held[-1]))
         return ()
 
     def _describe(self, c: Any, offsets: Any) -> None:
@@ -209,7 +209,7 @@ class BoxRows(Rows):
 
     def on_device(self) -> tuple[int, int]:
         """Where they are on the device of the images, and the offsets of the images; nothing waits."""
-        self.lent = like_table(self.offsets, self.given)
+        self.lent = self.table_of(self.offsets, self.given)
         return KINDS[type(self.given)].pointer(self.given), KINDS[type(self.lent)].pointer(self.lent)
 
     def _corners(self) -> tuple[Any, Any, Any, Any]:
@@ -219,7 +219,7 @@ class BoxRows(Rows):
         """Which boxes are good ones that do not touch their image."""
         left, top, right, bottom = self._corners()
         sides = [side for size, count in zip(self.moves.sizes, self.counts) for side in size * count]
-        width, height = like_table(sides, self.table).reshape(-1, 2).T
+        width, height = self.table_of(sides, self.table).reshape(-1, 2).T
         finite = self.library.isfinite(left + top + right + bottom)
         outside = (left > width) | (top > height) | (right < 0) | (bottom < 0)
         return outside & finite & (left <= right) & (top <= bottom)
@@ -298,7 +298,7 @@ class PointRows(Rows):
         if self.width == 3:
             table[:, 2] = where(unerased, table[:, 2], table[:, 2].clip(max=1)) * self.inside
         if self._order:
-            order = like_table(self._order, table)
+            order = self.table_of(self._order, table)
             table = where(mirrored[:, None], table[order], table)
             self.inside = where(mirrored, self.inside[order], self.inside)
         return self.back(table)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from ._core import ffi, lib
 from ._arrays import as_dtype, has_floats, name_of, plain
 from ._images import images_of
-from ._movers import Images, Moves, library_of, placed, stacked
+from ._movers import Images, Moves, module_of, placed, stacked
 from .draws import Drawn, _channels_of, _is_one
 from .follow import Image
 from ._rows import FORMATS, corners_of
@@ -238,7 +238,7 @@ def _size_of(i: Any, draw: Any, size: Any, count: int) -> Any:
 
 def _library(name: str, value: Any) -> Any:
     """NumPy, torch or CuPy, of whose kind a value is."""
-    library = library_of(value)
+    library = module_of(value)
     if library is None or library.__name__ not in ("torch", "numpy", "cupy"):
         raise ArgumentError(f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array")
     return library
@@ -263,7 +263,7 @@ def _place(library: Any, at: Any, most: Any) -> Any:
 
 def _pixels(points: Any, size: Any) -> Any:
     """(row, column) of the pixels that points are in."""
-    return tuple(_place(library_of(points), points[..., 1 - axis], size[axis]) for axis in (0, 1))
+    return tuple(_place(module_of(points), points[..., 1 - axis], size[axis]) for axis in (0, 1))
 
 
 def _weighted(library: Any, at: Any, most: Any, like: Any) -> Any:

@@ -154,7 +154,7 @@ class Transform(Sampled):
         follow: Mapping[Any, Kind] | None = None,
         counter: Array | None = None,
     ) -> None:
-        self.policy = Policy(policy)
+        self.policy, self._captured = Policy(policy), images.Captured()
         self._begin(seed, generator, epoch, counter)
         self.views = whole("views", views, 1, 65536, "from 1")
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
@@ -536,7 +536,7 @@ class Transform(Sampled):
             if takes:
                 call.c.levels = 0
         if stream:  # a graph captures no default stream
-            images.keep_if_captured(self, call, batch, out, levels, mixing)
+            self._captured.keep(call.caller, call, batch, out, levels, mixing)
         if numbers[6] and which[0] is None:
             self._add(call.count)
         result = call.result(batch, result)

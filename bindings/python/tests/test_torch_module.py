@@ -3,7 +3,6 @@
 
 import copy
 import pickle
-import types
 
 import pytest
 
@@ -273,10 +272,23 @@ def test_a_replayed_graph_makes_new_draws():
             wrong(images)
 
 
+class Following:
+    """A Follow, called with images."""
+
+    def __init__(self, policy):
+        self.follow = motley.Follow(policy, {"other": motley.follow.Image()} if policy == "rand_augment" else {})
+
+    def __call__(self, images, **which):
+        sample = self.follow({"image": images, "other": images}, **which)
+        return {name: own["image"] for name, own in sample.items()} if "image" not in sample else sample["other"]
+
+
 @cuda
 @pytest.mark.parametrize("make", [
     lambda: Transform("rand_augment"), lambda: motley.Transform("torchvision_train"), lambda: motley.Transform("dino"),
-], ids=["drawn", "stages", "views"])  # fmt: skip
+    lambda: Transform("mobileone_train"), lambda: Following("mobileone_train"), lambda: Following("dino"),
+    lambda: Following("rand_augment"),
+], ids=["drawn", "stages", "views", "epochs", "follow epochs", "follow views", "follow image"])  # fmt: skip
 def test_graphs_of_images_that_nobody_else_holds(make):
     """torch gives memory that is not held back to the device when the next graph is captured."""
     graphs, ids = [], list(range(12))
@@ -301,10 +313,40 @@ def test_what_a_graph_captured_is_not_copied(monkeypatch):
     monkeypatch.setattr(kinds.Torch, "captures", lambda device: True)
     stage, images = Transform("rand_augment"), pictures()
     stage(images)
-    assert not hasattr(stage, "_captured")  # of the CPU
-    kinds.keep_if_captured(stage, types.SimpleNamespace(caller=("torch", 0)), images, None)
+    stage._captured.keep(("torch", None), images)
+    assert not stage._captured  # of the CPU
+    stage._captured.keep(("torch", 0), images, None)
     assert stage._captured[0][0] is images
     assert copy.deepcopy(stage)._captured == pickle.loads(pickle.dumps(stage))._captured == []
+
+
+@pytest.mark.parametrize("policy", ["mobileone_train", "dino", "torchvision_train", "rand_augment"])
+def test_what_is_made_of_a_transform_keeps_there_what_graphs_captured(policy, monkeypatch):
+    """Calls for an epoch, a view, other images or recorded draws run by transforms that nobody holds."""
+    owners, run = [], motley.Transform._run
+    monkeypatch.setattr(
+        motley.Transform, "_run", lambda self, *how, **more: owners.append(self) or run(self, *how, **more)
+    )
+    transform, which = motley.Transform(policy), {"sample_ids": [1, 2], "epoch": 3}
+    images, masks = pictures(2), torch.zeros(2, 20, 24, dtype=torch.int64)
+    follow = motley.Follow(transform, {"other": motley.follow.Image(), "mask": motley.follow.Mask()})
+    if not transform.policy.to_rgb:
+        _, draws = follow({"image": images, "other": images, "mask": masks}, **which, return_draws=True)
+        if not transform.policy.scheduled:
+            follow.replay({"image": images, "other": images, "mask": masks}, draws)
+    transform(images, **which, views=2)
+    for _, _, own in transform.by_view(3).values():
+        own(images, **which)
+    made = [owner for owner in (*owners, transform._of_alpha(True)) if owner is not transform]
+    assert len(made) > 1 and all(owner._captured is transform._captured for owner in made)
+
+
+def test_what_moves_with_images_is_kept_with_them(monkeypatch):
+    kept = []
+    monkeypatch.setattr(kinds.Captured, "keep", lambda self, caller, *held: kept.append((self, held)))
+    follow, mask = motley.Follow("rand_augment", {"mask": motley.follow.Mask()}), torch.zeros(20, 24)
+    follow({"image": pictures(1)[0], "mask": mask})
+    assert [held[0].value for captured, held in kept if captured is follow.transform._captured] == [mask]
 
 
 def test_the_seed_is_state():

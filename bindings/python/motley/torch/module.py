@@ -11,7 +11,7 @@ import torch
 
 import motley
 from motley._arrays import Torch, name_of
-from motley._images import axes_of, new_array
+from motley._images import Captured, axes_of, new_array
 from motley._random import MASK, WANTED, Once, Source, split_ids, view_as
 
 if TYPE_CHECKING:
@@ -233,7 +233,8 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
              training: bool, seed: Optional[int], epoch: Optional[int]) -> List[torch.Tensor]:  # fmt: skip
     """View `number` of `views` that each read has; reads: of each image, else `read` of all."""
     made = _transform_of(transform, training)._same()
-    made.counter, made._words = counter, Source(None if seed is None else seed & MASK)
+    made.counter, made._captured = counter, Captured()  # whose graph has its memory
+    made._words = Source(None if seed is None else seed & MASK)
     made._counts = ids is not None or seed is not None  # else only in a graph, as calls that are not compiled
     which, view, epoch = split_ids(ids, read if reads is None else reads, epoch)
     which = Once(made, counted=False) if ids is None else which  # who calls counts
