@@ -532,3 +532,47 @@ def test_epochs_after_a_pass_that_was_broken_off():
         core = motley.Transform("rand_augment", seed=7)
         assert torch.equal(images.cpu(), core(loader[0][0], sample_ids=ids, epoch=epoch))
     torch.cuda.synchronize()
+
+
+# ---- targets of detection ----
+
+
+def targets(n=4):
+    random = torch.Generator().manual_seed(3)
+    corners = torch.randint(8, (n, 2, 2), generator=random).float()
+    boxes = torch.cat([corners, corners + 6], -1)
+    masks = torch.randint(2, (n, 2, 20, 24), dtype=torch.uint8, generator=random)
+    return [
+        {"boxes": boxes[i], "labels": torch.tensor([1, 2]), "masks": masks[i], "name": f"{i}.jpg"} for i in range(n)
+    ]
+
+
+def test_masks_of_targets_are_mixed_where_the_images_are():
+    """Boxes stay in host memory, where they are read; what comes out is on the device, too."""
+    seen = []
+
+    def mix(images, labels):
+        seen.extend(labels)
+        return images, [dict(target) for target in labels]
+
+    (_, made), = Prefetcher([(pictures(4), targets())], mix, "meta", labels=1)  # fmt: skip
+    for target, one in zip(seen, made):
+        assert target["masks"].is_meta and not target["boxes"].is_meta and not target["labels"].is_meta
+        assert one["boxes"].is_meta and one["labels"].is_meta and one["name"] == target["name"]
+    with_others = [{name: value for name, value in target.items() if name != "masks"} for target in targets()]
+    (_, made), = Prefetcher([(pictures(4), motley.Targets(with_others, "xyxy"))], mix, "meta", labels=1)  # fmt: skip
+    assert made[0]["boxes"].is_meta and not seen[4]["boxes"].is_meta
+
+
+@cuda
+def test_instances_are_pasted_by_a_prefetcher():
+    mix = motley.mix(instances=True, grow=2, seed=3)
+    labels = motley.Targets(targets(), "xyxy")
+    images, made = mix(pictures(4), labels=labels, sample_ids=range(4), epoch=1)
+    loader = [(pictures(4), labels, torch.arange(4))]
+    mix.set_epoch(1)
+    (found, results, _), = Prefetcher(loader, mix, "cuda", labels=1, ids=2)  # fmt: skip
+    assert torch.equal(found.cpu(), images)
+    for one, wanted in zip(results, made):
+        for name in "boxes", "labels", "masks":
+            assert one[name].is_cuda and torch.equal(one[name].cpu(), wanted[name])

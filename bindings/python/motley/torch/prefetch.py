@@ -100,7 +100,8 @@ class Prefetcher:
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None: each batch draws anew. The ids stay on the CPU.
         labels: Index or key of their labels, which a transform that mixes images (its policy has a `mix`)
-            turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
+            turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them; the
+            "masks" of targets of detection are mixed on the device, as the images are.
         names: Index or key of their files' names, or None: for messages.
         broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it with a warning, which
             shortens the batch.
@@ -257,15 +258,22 @@ class Prefetcher:
 
     def _prepare(self, batch: Any, images: Any) -> Any:
         ids = None if self.ids is None else item(batch, self.ids, "sample ids")  # wanted on the CPU, as labels are
-        labels = None if self.labels is None else item(batch, self.labels, "labels")
+        labels: Any = None if self.labels is None else item(batch, self.labels, "labels")
         if self.device.type == "cuda" and images is None and hasattr(self.transform, "policy"):
             refuse_what_stays(batch[self.images])
-        batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
+        batch = self._moved(batch)
+        if is_targets(labels):
+            masks = (target.get("masks") for target in batch[self.labels])
+            labels = like(labels, [t if own is None else {**t, "masks": own} for t, own in zip(labels, masks)])
         how = {}
         if ids is not None:
             batch, how = replaced(batch, self.ids, ids), {"sample_ids": ids}
         images = batch[self.images] if images is None else images
-        return augmented(batch, self.transform, (self.images, self.labels), images, labels, **how)
+        batch = augmented(batch, self.transform, (self.images, self.labels), images, labels, **how)
+        return batch if labels is None else replaced(batch, self.labels, self._moved(batch[self.labels]))
+
+    def _moved(self, batch: Any) -> Any:
+        return map_tensors(lambda tensor: tensor.to(self.device, non_blocking=True), batch)
 
     def _decode(self, batch: Any) -> tuple[list[torch.Tensor], list[int]]:
         names = None if self.names is None else item(batch, self.names, "names")
@@ -338,6 +346,11 @@ def _is_file(image: Any) -> Any:
     if isinstance(image, torch.Tensor):
         return image.dim() == 1 and image.dtype == torch.uint8
     return isinstance(image, (bytes, bytearray, memoryview))
+
+
+def is_targets(labels: Any) -> bool:
+    """Whether labels are targets of detection, a dictionary for each image."""
+    return isinstance(labels, (list, tuple)) and len(labels) > 0 and all(isinstance(one, Mapping) for one in labels)
 
 
 def refuse_what_stays(images: Any) -> None:
