@@ -228,6 +228,9 @@ def replayed(batch: Any, draws: Any, views: Any, out: Any = None, **how: Any) ->
     """All views of a batch or a sample by recorded draws; views: {name: (count, number, what replays its draws)}."""
     if out is not None:
         raise ArgumentError("out is given, but the policy has views: want what replay() returns")
+    if not isinstance(draws, dict) or draws.keys() != views.keys():
+        names = ", ".join(map(repr, views))
+        raise ArgumentError(f"draws is {draws!r:.60}, want the dictionary that return_draws gave, with {names}")
     if "" in views:
         batch = views.pop("")[2].replay(batch, draws[""], **how)
     results = {}

@@ -344,6 +344,8 @@ class Many:
 
     @property
     def channels(self) -> Any:
+        if self.first is None:
+            return 1
         if self._channels is None:
             first = self.first.channels
             i, other = next(((i, p.channels) for i, p in enumerate(self.parts) if p.channels != first), (0, first))

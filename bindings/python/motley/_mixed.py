@@ -14,6 +14,7 @@ from . import _native, _objects
 from ._core import ffi, lib
 from ._arrays import Torch, kind_of
 from ._native import ArgumentError, checked, for_each, whole
+from ._random import numbers_of
 
 if TYPE_CHECKING:
     from ._types import Labels
@@ -190,7 +191,10 @@ def partners_of(partners: Any, count: int) -> Any:
     """int32_t[] of a call's partners, or NULL."""
     if partners is None:
         return ffi.NULL
-    numbers = list(partners)
+    try:
+        numbers = list(partners)
+    except TypeError:
+        raise ArgumentError(f"partners is {partners!r}, want the index of each image's partner") from None
     for_each("partners", len(numbers), count, "numbers")
     wanted = f"from 0 to {count - 1}, as there are {count} images"
     return ffi.new("int32_t[]", [whole("partners", number, 0, count - 1, wanted) for number in numbers])
@@ -222,7 +226,11 @@ def targets_of(mixed: Any, labels: Labels | None, count: int, classes: int | Non
     if labels is None:
         raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
     given: Any = labels
-    shape = tuple(given.shape) if hasattr(given, "shape") else (len(given),)
+    if not hasattr(given, "shape"):
+        given = [*map(numbers_of, given)] if hasattr(given, "__iter__") else ()
+    shape = tuple(given.shape) if hasattr(given, "shape") else _shape_of(given)
+    if not shape:
+        raise ArgumentError(f"labels are {labels!r:.60}, want whole numbers, or soft targets [N, classes]")
     soft, on_device = len(shape) == 2, _on_device(given, like)
     listed = [0] if on_device else given.tolist() if hasattr(given, "tolist") else list(given)
     whole_numbers = not given.is_floating_point() if on_device else all(hasattr(n, "__index__") for n in listed)
@@ -254,6 +262,12 @@ def targets_of(mixed: Any, labels: Labels | None, count: int, classes: int | Non
     if like.kind is Torch and not on_device:
         targets = sys.modules["torch"].from_numpy(targets).to(like.array.device)
     return images.like_foreign(targets, like.given) if like.foreign else targets
+
+
+def _shape_of(labels: Sequence[Any]) -> tuple[int, ...]:
+    """Of a list; () where its rows differ, or where it is none."""
+    rows = {len(row) if isinstance(row, (list, tuple)) else 0 for row in labels}
+    return () if len(rows) > 1 or labels == () else (len(labels), *(rows - {0}))
 
 
 def _on_device(labels: Any, like: Any) -> bool:

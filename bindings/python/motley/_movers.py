@@ -237,11 +237,10 @@ class Images:
                 raise ArgumentError(f"{name}{where} is {sizes.format(*size, *wanted_size)}: want one size")
         if count and source.dtype != lib.MOTLEY_U8:
             raise ArgumentError(f"{name} is not uint8: want motley.follow.Mask for it, which takes every dtype")
-        fills = list(kind.fill) if isinstance(kind.fill, Sequence) else [kind.fill] * source.channels
-        if count and len(fills) != source.channels:
-            raise ArgumentError(
-                f"{name} has {source.channels} channels, but fill is {kind.fill!r}: want a number for each"
-            )
+        channels = source.channels
+        fills = list(kind.fill) if isinstance(kind.fill, Sequence) else [kind.fill] * channels
+        if count and len(fills) != channels:
+            raise ArgumentError(f"{name} has {channels} channels, but fill is {kind.fill!r}: want a number for each")
         if len(set(fills[4:]) - {fills[0]}):
             raise ArgumentError(f"{name}: fill is {kind.fill!r}, want the first number again behind the fourth")
         self.value, self.moves, self.alpha, fills = value, moves, kind.alpha, fills[:4]
@@ -258,9 +257,9 @@ class Images:
         kept = _followers.get(key)
         if kept is None:
             handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, self.params)
-            follower = Transform(Policy._of(handle), threads=transform.threads, alpha=self.alpha)
-            kept = keep(_followers, key, (followed, follower))  # what is followed, too, so that its id stays its own
-        follower = kept[1]._same()
+            made = Transform(Policy._of(handle), threads=transform.threads, alpha=self.alpha)
+            kept = keep(_followers, key, (followed, made))  # what is followed, too, so that its id stays its own
+        follower: Transform = kept[1]._same()
         follower._captured = transform._captured
         return follower
 

@@ -322,7 +322,11 @@ def for_each(name: str, found: int, count: int, what: str = "numbers") -> None:
 
 
 def one_of(name: str, value: Any, wanted: Iterable[Any]) -> Any:
-    if value not in wanted:
+    try:
+        known = value in wanted
+    except (TypeError, ValueError, RuntimeError):  # of lists and arrays
+        known = False
+    if not known:
         raise ArgumentError(f"{name} is {value!r}, want {', '.join(map(repr, wanted))}")
     return value
 

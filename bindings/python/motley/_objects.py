@@ -13,6 +13,7 @@ from typing import Any
 from ._arrays import NumPy, Torch, kind_of
 from ._core import ffi, lib
 from ._native import ArgumentError, checked, for_each, one_of
+from ._random import numbers_of
 
 OF_OBJECTS = "boxes", "labels", "area", "iscrowd", "masks", "keypoints"  # what has one entry for each object
 OF_MASKS = "masks", "area"  # what is made of the masks where instances are pasted
@@ -112,9 +113,17 @@ class Objects:
                 if parts and name in ("masks", "keypoints"):
                     raise ArgumentError(f"the target of image {i} has {name!r}, which are not pasted: want none")
                 for other in others:
-                    if name not in self.targets[other] and self.numbers[other]:
+                    own, theirs = self.targets[i][name], self.targets[other].get(name)
+                    if type(own) is type(theirs) or not self.numbers[other]:
+                        continue
+                    if name not in self.targets[other]:
                         raise ArgumentError(
                             f"the target of image {i} has {name!r}, that of image {other}, mixed with it, has not"
+                        )
+                    if _kind(own) != _kind(theirs):
+                        raise ArgumentError(
+                            f"the target of image {i} has {name!r} of {_kind(own)}, that of image {other}, mixed with "
+                            f"it, of {_kind(theirs)}: want one kind"
                         )
 
     def list_runs(self, mixed: Any, pastes: Any, extents: Any = ffi.NULL) -> None:
@@ -214,7 +223,8 @@ def _on_host(arrays: list[Any]) -> list[Any]:
         if arrays[0].is_cuda and len({(array.dtype, array.device) for array in arrays}) == 1:
             arrays = torch.unsafe_split_with_sizes(torch.cat([array.detach() for array in arrays]).cpu(), counts)
         arrays = [array.detach().cpu() for array in arrays]
-    found = [numpy.asarray(array) for array in arrays]
+    rows = (array if hasattr(array, "shape") else [*map(numbers_of, array)] for array in arrays)
+    found = [numpy.asarray(array) for array in rows]
     return [one if one.dtype.kind == "f" and one.dtype.itemsize >= 4 else one.astype("float32") for one in found]
 
 
@@ -301,16 +311,35 @@ def _objects_in(target: Any, i: int) -> int:
     if not isinstance(target, Mapping) or "boxes" not in target:
         what = f"has no 'boxes': {', '.join(map(repr, target))}" if isinstance(target, Mapping) else "is no dictionary"
         raise ArgumentError(f"the target of image {i} {what}, want a dictionary with boxes, labels and such")
-    number = _length(target["boxes"])
-    for name in OF_OBJECTS:
-        if name in target and _length(target[name]) != number:
-            raise ArgumentError(f"the target of image {i} has {number} boxes, but {_length(target[name])} of {name!r}")
+    number = _length(target, "boxes", i)
+    for name in OF_OBJECTS[1:]:
+        if name in target and (length := _length(target, name, i)) != number:
+            raise ArgumentError(f"the target of image {i} has {number} boxes, but {length} of {name!r}")
     return number
 
 
-def _length(values: Any) -> int:
+def _length(target: Mapping[str, Any], name: str, i: int) -> int:
+    """How many entries the target of image i has under a name: of boxes rows of four numbers."""
+    values = target[name]
     shape = getattr(values, "shape", None)  # a third of what len() of a tensor takes
-    return len(values) if not shape else int(shape[0])
+    if shape:
+        if name == "boxes" and shape[0] and (len(shape) != 2 or shape[1] != 4):
+            raise ArgumentError(f"the target of image {i} has boxes of shape {tuple(shape)}, want [n, 4]")
+        return int(shape[0])
+    if not isinstance(values, (list, tuple)) or (name == "boxes" and not all(map(_is_row, values))):
+        wanted = "[n, 4]" if name == "boxes" else "an entry for each box"
+        raise ArgumentError(f"the target of image {i} has {name!r}: {values!r:.60}, want {wanted}")
+    return len(values)
+
+
+def _kind(values: Any) -> str:
+    """What is joined with its like alone, in the words of an error."""
+    return "Python lists" if isinstance(values, (list, tuple)) else getattr(kind_of(type(values)), "name", "others")
+
+
+def _is_row(box: Any) -> bool:
+    numbers = numbers_of(box)
+    return isinstance(numbers, (list, tuple)) and len(numbers) == 4 and not {*map(type, numbers)} & {str, list, dict}
 
 
 def _box(box: Any, form: str, sides: tuple[int, int]) -> list[float]:
@@ -363,7 +392,8 @@ def _behind_each_other(parts: list[Any], like: Any) -> Any:
         return [entry for part in parts for entry in part]
     import numpy
 
-    return numpy.concatenate(parts)
+    axes = max(part.ndim for part in parts)  # an image without objects may have an array of shape [0]
+    return numpy.concatenate([part for part in parts if part.ndim == axes])
 
 
 def _sent(tensor: Any, like: Any) -> Any:
@@ -390,32 +420,46 @@ def _resize(result: dict[str, Any], target: Mapping[str, Any], relative: bool, s
     import numpy
 
     ratios = [float(numpy.float32(new / old)) for new, old in zip(to, size)]
-    boxes = result["boxes"]
     if not relative:
-        if isinstance(boxes, (list, tuple)):
-            result["boxes"] = [[float(v) * ratios[k % 2] for k, v in enumerate(box)] for box in boxes]
-        else:
-            result["boxes"] = _scaled(boxes, ratios * 2)
-            if hasattr(target["boxes"], "canvas_size"):
-                tv_tensors = sys.modules["torchvision.tv_tensors"]
-                result["boxes"] = tv_tensors.wrap(result["boxes"], like=target["boxes"], canvas_size=tuple(to[::-1]))
+        result["boxes"] = _scaled("boxes", result["boxes"], ratios * 2)
+        if hasattr(target["boxes"], "canvas_size"):
+            tv_tensors = sys.modules["torchvision.tv_tensors"]
+            result["boxes"] = tv_tensors.wrap(result["boxes"], like=target["boxes"], canvas_size=tuple(to[::-1]))
     if "keypoints" in result:
-        points = result["keypoints"]
-        result["keypoints"] = _scaled(points, [*ratios, 1.0][: points.shape[-1]])
+        result["keypoints"] = _scaled("keypoints", result["keypoints"], [*ratios, 1.0])
     if "masks" in result:
-        masks, rows, columns = result["masks"], *(_nearest(size[k], to[k]) for k in (1, 0))
-        if kind_of(type(masks)) is Torch:
-            torch = sys.modules["torch"]
-            rows, columns = (torch.from_numpy(index).to(masks.device) for index in (rows, columns))
-            finish, like = Torch.finish_for(type(masks)), masks
-            masks = masks.index_select(-2, rows).index_select(-1, columns)
-            result["masks"] = masks if finish is None else finish(masks, like)
-        else:
-            result["masks"] = masks[..., rows, :][..., columns]
+        result["masks"] = _resized(result["masks"], size, [_nearest(size[k], to[k]) for k in (1, 0)])
 
 
-def _scaled(numbers: Any, by: list[float]) -> Any:
-    """Numbers of float32, or of their own wider type, times one for each column."""
+def _resized(masks: Any, size: Any, places: list[Any]) -> Any:
+    """Masks [..., H, W], or a list of them, at the rows and columns that `places` has. size: (width, height)."""
+    if isinstance(masks, (list, tuple)):
+        return [_resized(mask, size, places) for mask in masks]
+    kind, shape = kind_of(type(masks)), tuple(getattr(masks, "shape", ()))
+    if kind not in (Torch, NumPy) or shape[-2:] != size[::-1]:
+        what = f"shape {shape}" if shape else f"a {type(masks).__name__}"
+        wanted = f"arrays of NumPy or torch [n, {size[1]}, {size[0]}]"
+        raise ArgumentError(f"masks are resized with their images, and have {what}: want {wanted}")
+    if kind is NumPy:
+        return masks[..., places[0], :][..., places[1]]
+    rows, columns = (sys.modules["torch"].from_numpy(index).to(masks.device) for index in places)
+    return _finished(masks.index_select(-2, rows).index_select(-1, columns), masks)
+
+
+def _scaled(name: str, numbers: Any, by: list[float]) -> Any:
+    """Numbers of float32, or of their own wider type, times one for each column; of lists Python's."""
+    shape = getattr(numbers, "shape", None)
+    if shape is None and all(hasattr(row, "__len__") and getattr(row, "ndim", 1) for row in numbers):
+        return [_scaled(name, row, by) for row in numbers]
+    columns = len(numbers) if shape is None else shape[-1]
+    if not 2 <= columns <= len(by):
+        if shape is not None and 0 in shape:
+            return numbers
+        what = f"{columns} numbers in a row" if shape is None else f"shape {tuple(shape)}"
+        raise ArgumentError(f"{name} are resized with their images, and have {what}: want 2 or {len(by)} in a row")
+    by = by[:columns]
+    if shape is None:
+        return [float(number) * ratio for number, ratio in zip(numbers, by)]
     if kind_of(type(numbers)) is Torch:
         torch = sys.modules["torch"]
         numbers = numbers if numbers.is_floating_point() else numbers.to(torch.float32)

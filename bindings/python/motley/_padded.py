@@ -46,7 +46,11 @@ def padded(
     Raises:
         ArgumentError: Images that do not go together, or one that is larger than `size`.
     """
+    if not hasattr(images, "__iter__"):
+        raise ArgumentError(f"images is a {type(images).__name__}, want a list of images")
     images = list(images)
+    if isinstance(value, (str, complex)) or not hasattr(value, "__float__"):
+        raise ArgumentError(f"value is {value!r}, want a number")
     if not images:
         raise ArgumentError("images is empty, want at least one")
     first, kind = images[0], KINDS[type(images[0])]

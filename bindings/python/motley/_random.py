@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _native
@@ -269,9 +269,10 @@ class Sampled:
         if seed is not None and generator is not None:
             raise ArgumentError("both seed and generator are given, want one of them")
         self._words = Source(None if seed is None else seed_given(seed), generator_given(generator))
-        shape, dtype = getattr(counter, "shape", (2,)), getattr(counter, "dtype", "int64")
-        if tuple(shape) != (2,) or name_of(dtype) != "int64":
-            raise ArgumentError(f"counter has shape {tuple(shape)} and dtype {dtype}, want an array of two int64")
+        shape, dtype = getattr(counter, "shape", None), getattr(counter, "dtype", None)
+        if counter is not None and (shape is None or tuple(shape) != (2,) or name_of(dtype) != "int64"):
+            found = f"is {counter!r}" if shape is None else f"has shape {tuple(shape)} and dtype {dtype}"
+            raise ArgumentError(f"counter {found}, want an array of two int64")
         if is_jax(type(counter)):
             raise ArgumentError("counter is a JAX array, which never changes: want one that can be written")
         foreign = counter is not None and KINDS[type(counter)] is None and device_of(counter) is None
@@ -321,8 +322,8 @@ class Sampled:
         return {"seed": self.seed, "count": count, "epoch": self.epoch}
 
     def load_state_dict(self, state: dict[str, Any]) -> Any:
-        if set(state) != {"seed", "count", "epoch"}:
-            has = ", ".join(sorted(map(str, state))) or "no entries"
+        if not isinstance(state, Mapping) or set(state) != {"seed", "count", "epoch"}:
+            has = ", ".join(sorted(map(str, state if isinstance(state, Mapping) else ()))) or "no entries"
             raise ArgumentError(f"the state has {has}, want count, epoch, seed")
         seed = None if state["seed"] is None else seed_given(state["seed"])
         count = whole("count", state["count"], 0, (1 << 63) - 1, "from 0 to 2^63 - 1")
@@ -498,7 +499,9 @@ def view_as(view: Any, times: int, number: int) -> Any:
     """What `view`, a number or one for each image, becomes for the view `number` of `times` that each read has."""
     if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
         return view_given(view) * times + number
-    return [read * times + number for read in numbers_of(view)]
+    if not hasattr(view, "__len__"):
+        view_given(view)
+    return [view_given(read) * times + number for read in numbers_of(view)]
 
 
 def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
@@ -517,7 +520,7 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
         counts: How many images a group has: a number, or one for each group.
     """
     each: Any = counts
-    if not hasattr(ids, "__len__"):
+    if not hasattr(ids, "__getitem__") or not getattr(ids, "ndim", 1):
         raise ArgumentError(f"ids is {ids!r}, want those of several groups")
     if not hasattr(each, "__len__") or not getattr(each, "ndim", 1):
         each = [each] * len(ids)

@@ -151,5 +151,5 @@ def _rows(name: str, rows: Any, count: int, wanted: str, kind: type) -> Any:
         if len(rows) != count or any(len(row) != 4 or row != found for row, found in zip(rows, numbers)):
             raise ValueError
         return numbers
-    except (TypeError, ValueError, IndexError, OverflowError):
+    except (TypeError, ValueError, LookupError, OverflowError):
         raise ArgumentError(f"{name} is {rows!r}, want {wanted}, or a row for each of {count} images") from None

@@ -81,7 +81,9 @@ class Rows(Mover):
                 f"{self.name} has the canvas_size {tuple(canvas)}, the image is {height} high and {width} wide"
             )
         kind = KINDS[type(part)]
-        if kind not in (None, Pillow):
+        if kind is Pillow:
+            raise ArgumentError(f"{self._at(i)} is a PIL image, want an array or a list of rows of numbers")
+        if kind is not None:
             array = plain(part).detach() if kind is Torch else in_host_memory(part)
         elif hasattr(part, "__dlpack__"):
             array = as_numbers(f"{self._at(i)} is", part)

@@ -84,6 +84,8 @@ class Drawn:
         """What `plain` returned, read back: for each image the list of its steps, or the object that `motley apply
         --draws` wrote. They have to be for these sizes, and of that policy or transform, as far as they say."""
         transform = transform_in(source)
+        if not isinstance(draws, (list, tuple)):
+            raise ArgumentError(f"draws is {draws!r:.60}, want the list that return_draws gave")
         for_each("draws", len(draws), len(sizes), "entries")
         name = None if source is None else source.name
         for i, (draw, size) in enumerate(zip(draws, sizes)):
@@ -187,7 +189,13 @@ def boxes_given(policy: Policy, boxes: tuple[Any, Any] | None) -> bool:
 
 def same_boxes(boxes: Sequence[Sequence[float]], count: int) -> tuple[Any, Any]:
     """The same boxes, rows of left, top, right and bottom, for each of `count` images, as Drawn.of takes them."""
-    numbers = [float(number) for row in boxes for number in row]
+    try:
+        rows = [[*map(float, row)] for row in boxes]
+    except (TypeError, ValueError):
+        rows = [[]]
+    if any(len(row) != 4 for row in rows):
+        raise ArgumentError(f"boxes is {boxes!r:.60}, want rows of left, top, right and bottom")
+    numbers = [number for row in rows for number in row]
     offsets = [i * len(numbers) // 4 for i in range(count + 1)]
     return ffi.new("double[]", numbers * count), ffi.new("size_t[]", offsets)
 
@@ -215,6 +223,9 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
             matrix.
         size: (height, width) of the images, or a list with that of each.
     """
+    if not isinstance(draws, (list, tuple)) or not hasattr(size, "__len__"):
+        wanted = "the draws that a transform returns, and (height, width) or a list of these"
+        raise ArgumentError(f"draws is {draws!r:.60} and size {size!r:.60}, want {wanted}")
     single = _is_one(draws)
     every = [draws] if single else draws
     sizes: Any = [size] * len(every) if size and hasattr(size[0], "__index__") else size

@@ -111,13 +111,13 @@ class Boxes:
     outside: Literal["error", "drop"] = "error"
 
     def __post_init__(self) -> None:
-        if self.format in OTHERS_FORMATS:
+        if isinstance(self.format, str) and self.format in OTHERS_FORMATS:
             raise ArgumentError(f"format is {self.format!r}, want {OTHERS_FORMATS[self.format]}")
         one_of("format", self.format, tuple(FORMATS))
         one_of("rule", self.rule, ("polygon", "torchvision"))
         if one_of("outside", self.outside, ("error", "drop")) == "drop" and not self.drop:
             raise ArgumentError("outside is 'drop', but drop is False: want drop=True, or outside='error'")
-        if isinstance(self.label_fields, str):
+        if isinstance(self.label_fields, str) or not hasattr(self.label_fields or (), "__iter__"):
             raise ArgumentError(f"label_fields is {self.label_fields!r}, want a tuple of keys")
         for name in LIMITS:
             value, most = getattr(self, name), 1 if name == "min_visibility" else sys.float_info.max
@@ -160,7 +160,8 @@ class Points:
 
     def __post_init__(self) -> None:
         one_of("convention", self.convention, tuple(CONVENTIONS))
-        pairs: Any = self.pairs
+        pairs: Any = self.pairs.tolist() if hasattr(self.pairs, "tolist") else self.pairs
+        object.__setattr__(self, "pairs", pairs)
         for pair in pairs if hasattr(pairs, "__iter__") else [pairs]:
             two = hasattr(pair, "__len__") and len(pair) == 2
             if not two:

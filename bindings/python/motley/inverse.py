@@ -249,7 +249,10 @@ def _rows(name: str, value: Any, width: int) -> tuple[Any, Any]:
     if isinstance(value, (list, tuple)):
         import numpy
 
-        value = numpy.array(value, "float64").reshape((-1, width) if not value else numpy.shape(value))
+        try:
+            value = numpy.array(value or numpy.zeros((0, width)), "float64")
+        except (TypeError, ValueError):
+            raise ArgumentError(f"{name} is {value!r:.60}, want an array or rows of {width} numbers") from None
     library, value = _library(name, value), plain(value)
     if value.ndim < 1 or value.shape[-1] != width:
         raise ArgumentError(f"{name} has shape {tuple(value.shape)}, want [..., {width}]")

@@ -96,7 +96,8 @@ def _plain(threads: int | None, alpha: bool, range: Any, clamp: bool, check: boo
 
 
 def _hashable(fill: Any) -> Any:
-    return tuple(fill) if hasattr(fill, "__len__") else fill
+    fill = fill.tolist() if hasattr(fill, "tolist") else fill
+    return tuple(fill) if isinstance(fill, (list, tuple)) else fill
 
 
 def _numbers(row: types.SimpleNamespace, values: Any, count: int) -> tuple[int, Any]:

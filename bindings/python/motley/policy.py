@@ -67,7 +67,7 @@ def fill_bytes(fill: Fill) -> bytes:
         if len(numbers) != 4 or any(n != int(n) or isinstance(n, bool) for n in numbers):
             raise ValueError
         return bytes(int(n) for n in numbers)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"fill is {fill!r}, want a whole number 0 to 255, or 3 or 4 of them") from None
 
 

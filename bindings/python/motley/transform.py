@@ -357,7 +357,7 @@ class Transform(Sampled):
         if ids is None:
             count, ids = whole("count", count, 0, (1 << 31) - 1, "from 0"), Once(self, counted=False)
         else:
-            ids = [ids] if hasattr(ids, "__index__") and getattr(ids, "ndim", 0) == 0 else ids
+            ids = ids if hasattr(ids, "__len__") and getattr(ids, "ndim", None) != 0 else [ids]
             count = len(ids)
         samples, _keep = self._samples(count, (ids, *which))
         size, channels = size_given(size), whole("channels", channels, 1, lib.MOTLEY_MAX_BANDS, "from 1 to 1024")

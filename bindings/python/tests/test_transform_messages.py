@@ -2,6 +2,7 @@
 """Wrong calls whose message says what to write."""
 
 import numpy as np
+import PIL.Image
 import pytest
 from conftest import refused
 
@@ -12,6 +13,14 @@ X = np.zeros((4, 16, 16, 3), np.uint8)
 T = motley.Transform("rand_augment")
 F = motley.Follow(T)
 MIX = motley.mix(mixup=0.2, classes=2)
+SIZES = motley.mix(share=(0.5, 0.5), p=0, sizes=[8], epoch=0)
+JOIN = motley.mix(share=(0.5, 0.5))
+BOX, PICTURE = np.array([[1.0, 2, 9, 8]]), PIL.Image.new("RGB", (16, 16))
+
+
+def targets(boxes, **more):
+    return motley.Targets([{"boxes": boxes, **more}] * 4, "xyxy")
+
 
 CALLS = {
     "magnitud": (lambda: motley.RandAugment(magnitud=3),
@@ -41,6 +50,39 @@ CALLS = {
     "state": (lambda: T.load_state_dict({}), "the state has no entries, want "),
     "label": (lambda: MIX(X, labels=[0, 1, 2, 3], sample_ids=range(4), epoch=0),
         "image 2 has label 2, want 0 to 1, as there are 2 classes"),
+    "a label": (lambda: MIX(X, labels=3), "labels are 3, want whole numbers, or soft targets"),
+    "rows of labels": (lambda: MIX(X, labels=[[0.5, 0.5]] * 3 + [[1]]), "labels are .*want whole numbers, or soft"),
+    "a partner": (lambda: MIX(X, labels=[0, 1, 0, 1], partners=3), "partners is 3, want the index of each image's"),
+    "boxes, rows": (lambda: SIZES(X, labels=targets([[1, 2, 3]])), r"image 0 has 'boxes': .*, want \[n, 4\]"),
+    "boxes, flat": (lambda: SIZES(X, labels=targets([1, 2, 3, 4])), r"image 0 has 'boxes': .*, want \[n, 4\]"),
+    "boxes, shape": (lambda: SIZES(X, labels=targets(np.ones((1, 5)))), r"has boxes of shape \(1, 5\), want \[n, 4\]"),
+    "kinds of boxes": (lambda: JOIN(X, labels=targets(BOX)[:3] + targets(BOX.tolist())[:1]),
+        "'boxes' of .*, that of image ., mixed with it, of .*: want one kind"),
+    "keypoints": (lambda: SIZES(X, labels=targets(BOX, keypoints=np.ones((1, 51)))),
+        r"keypoints are resized with their images, and have shape \(1, 51\): want 2 or 3 in a row"),
+    "keypoints, a list": (lambda: SIZES(X, labels=targets(BOX, keypoints=[[1] * 51])), "have 51 numbers in a row"),
+    "masks": (lambda: SIZES(X, labels=targets(BOX, masks=np.ones((1, 9, 9)))),
+        r"masks are resized with their images, and have shape \(1, 9, 9\): want arrays .* \[n, 16, 16\]"),
+    "view": (lambda: T(X, view="a", views=2), "view is 'a', want a whole number"),
+    "a number of ids": (lambda: T.draw(sample_ids=2.5, epoch=0), "one of sample_ids is 2.5, want a whole number"),
+    "boxes of draw": (lambda: T.draw(boxes=[[1, 2, 3]]), "boxes is .*, want rows of left, top, right and bottom"),
+    "replay": (lambda: T.replay(X, 5), "draws is 5, want the list that return_draws gave"),
+    "replay of views": (lambda: motley.Transform("dino").replay(X, []), "draws is .*want the dictionary .*'global_1'"),
+    "matrices": (lambda: motley.draws.matrices([[]], None), "size None, want the draws"),
+    "no state": (lambda: T.load_state_dict(None), "the state has no entries, want "),
+    "counter": (lambda: motley.Transform("rand_augment", counter=3), "counter is 3, want an array of two int64"),
+    "layout": (lambda: motley.Transform("rand_augment", layout=["chw"]), r"layout is \['chw'\], want 'chw'"),
+    "fill": (lambda: motley.follow.Image(fill=float("inf")), "fill is inf, want a whole number"),
+    "format": (lambda: motley.follow.Boxes(format=["xyxy"]), r"format is \['xyxy'\], want 'xyxy'"),
+    "label_fields": (lambda: motley.follow.Boxes(label_fields=3), "label_fields is 3, want a tuple of keys"),
+    "points": (lambda: motley.Follow(T, {"x": motley.follow.Points()})({"image": X[0], "x": PICTURE}),
+        "is a PIL image, want an array or a list of rows"),
+    "padded": (lambda: motley.padded(None), "images is a NoneType, want a list of images"),
+    "padding": (lambda: motley.padded([X[0]], value="a"), "value is 'a', want a number"),
+    "groups": (lambda: motley.group_ids({1}, 2), "want those of several groups"),
+    "out": (lambda: motley.ops.invert(X, out=[]), "count is 0, want src's 4"),
+    "crop": (lambda: motley.ops.resize(X, 8, crop={}), r"crop is \{\}, want \(left, top, width, height\)"),
+    "boxes back": (lambda: motley.Inverse([[]], T, size=(16, 16)).boxes([[[1, 2], [3]]]), "want an array or rows of 4"),
     "inverse": (lambda: motley.Inverse(X, T),
         r"draws are a ndarray of shape \(4, 16, 16, 3\), want what a call with return_draws"),
 }  # fmt: skip

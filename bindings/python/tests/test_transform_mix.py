@@ -189,6 +189,11 @@ def test_smoothed_soft_targets_still_sum_to_one(batch):
     )
     soft = motley.mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, labels=one_hot, sample_ids=ids, epoch=0)
     assert torch.allclose(soft[1].sum(1), torch.ones(len(images))) and torch.allclose(soft[1], hard[1])
+    for rows in [*one_hot.float()], one_hot.float().tolist(), [*one_hot.double().numpy()]:
+        again = motley.mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(
+            images, labels=rows, sample_ids=ids, epoch=0
+        )
+        assert torch.equal(again[1], soft[1])
     with pytest.raises(motley.ArgumentError, match=r"labels have shape \(\d+, 1\), want \[\d+\]: a class"):
         motley.mix(mixup=0.2)(images, labels=labels.reshape(-1, 1))
 

@@ -408,6 +408,30 @@ def test_tv_tensors_keep_their_types():
     assert all(torch.equal(one["boxes"], own / 2) for one, own in zip(made, boxes))  # they say what they are
 
 
+@pytest.mark.parametrize("kind", ["array", "list", "list of arrays"])
+def test_keypoints_and_masks_are_resized_as_arrays_and_lists(kind):
+    random = np.random.default_rng(8)
+    points, masks = random.integers(0, 20, (2, 5, 3)).astype(F), random.integers(0, 2, (2, 20, 30)).astype(np.uint8)
+    boxes, make = (
+        np.array([[1, 2, 11, 7], [3, 3, 9, 9]], F),
+        {"array": np.array, "list": np.ndarray.tolist}.get(kind, list),
+    )
+    target = {"boxes": make(boxes), "keypoints": make(points), "masks": masks if kind == "array" else list(masks)}
+    no_boxes, no_points = (np.zeros(0), np.zeros((0, 5, 3))) if kind == "array" else ([], [])
+    empty = {"boxes": no_boxes, "keypoints": no_points, "masks": [] if kind != "array" else masks[:0]}
+    sizes = motley.mix(share=(0.5, 0.5), p=0, sizes=[10], layout="chw", epoch=0)
+    images, labels = np.zeros((2, 3, 20, 30), F), motley.Targets([target, empty], "xyxy")
+    made, none = sizes(images, labels=labels, sample_ids=[0, 1])[1]
+    x, y = F(10 / 30), F(10 / 20)
+    assert np.allclose(made["boxes"], boxes * [x, y, x, y], rtol=1e-6, atol=0)
+    assert np.allclose(made["keypoints"], points * [x, y, 1], rtol=1e-6, atol=0)
+    assert np.array_equal(made["masks"], masks[:, ::2, ::3]) and type(made["masks"]) is type(target["masks"])
+    assert len(none["boxes"]) == len(none["keypoints"]) == len(none["masks"]) == 0
+    mix = motley.mix(share=(0.5, 0.5), layout="chw")
+    for one in mix(images, labels=labels, sample_ids=[0, 1], epoch=0)[1]:
+        assert np.array_equal(one["boxes"], boxes) and np.array_equal(one["keypoints"], points)
+
+
 def test_lists_many_and_no_objects():
     images = np.zeros((3, 3, 4, 4), F)
     many = [[float(k), 0, 1, 1] for k in range(5000)]

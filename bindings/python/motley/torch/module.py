@@ -97,8 +97,9 @@ class Transform(motley.Transform, torch.nn.Module):
     ) -> Any:
         """As motley.Transform's call."""
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
+        seed = options.get("seed")
         wrong = by_position or (sample_ids is None and "seed" in options)  # as the call says
-        wrong = wrong or (options.get("seed") or 0) < 0
+        wrong = wrong or not (seed is None or (isinstance(seed, int) and seed >= 0))
         takes = out is None and not self._mixes and self.generator is None and not options.keys() - OPERATED
         takes = takes and self.follow is None
         takes = takes and not (self._scheduled and getattr(sample_ids, "ndim", 1) == 2)  # whose epoch nobody knows yet
