@@ -261,8 +261,8 @@ class Kind:
     layout = "hwc"  # what the axes are unless the caller says so
 
     @staticmethod
-    def holds(x: Any, count: int, *dtypes: str) -> bool:
-        """Whether x is `count` dense numbers of one of those dtypes in host memory."""
+    def holds(x: Any, count: int, *dtypes: str, device: int | None = None) -> bool:
+        """Whether x is `count` dense numbers of one of those dtypes in memory of that CUDA device, or of the host."""
         return False
 
     @staticmethod
@@ -307,8 +307,9 @@ class Torch(Kind):
         return type(x), x.shape, x.stride(), x.dtype, x.device, writes, more
 
     @staticmethod
-    def holds(x: Any, count: int, *dtypes: str) -> bool:
-        return bool(name_of(x.dtype) in dtypes and x.numel() == count and x.is_contiguous() and not x.is_cuda)
+    def holds(x: Any, count: int, *dtypes: str, device: int | None = None) -> bool:
+        there = x.is_cpu if device is None else x.get_device() == device
+        return bool(there and name_of(x.dtype) in dtypes and x.numel() == count and x.is_contiguous())
 
     @staticmethod
     def device(x: Any) -> int | None:
@@ -425,8 +426,8 @@ class NumPy(Kind):
         return x.__array_interface__["data"][0]
 
     @staticmethod
-    def holds(x: Any, count: int, *dtypes: str) -> bool:
-        return bool(name_of(x.dtype) in dtypes and x.size == count and x.flags.c_contiguous)
+    def holds(x: Any, count: int, *dtypes: str, device: int | None = None) -> bool:
+        return bool(device is None and name_of(x.dtype) in dtypes and x.size == count and x.flags.c_contiguous)
 
     @staticmethod
     def look(x: Any) -> Any:

@@ -539,10 +539,7 @@ def levels_of(levels: Any, count: int, device: Any = None, source: Any = None) -
     the host's. They are numbers, an array of any library, or one number for all. source: what the images were read
     from, where no library of this package's kinds made them."""
     kind = KINDS[type(levels)]
-    if (  # the usual case, which costs a tenth of the others
-        kind is Torch and levels.dim() == 1 and levels.numel() == count and name_of(levels.dtype) == "float32"
-        and levels.is_contiguous() and levels.get_device() == (-1 if device is None else device)
-    ):  # fmt: skip
+    if kind is not None and kind.holds(levels, count, "float32", device=device):  # in a tenth of the others' time
         return levels, kind.pointer(levels)
     if is_bool(levels) or (isinstance(levels, (list, tuple)) and bool in map(type, levels)):
         raise ArgumentError(f"levels is {levels!r}, want a number from 0 to 1 for each image")
@@ -551,8 +548,6 @@ def levels_of(levels: Any, count: int, device: Any = None, source: Any = None) -
         wanted = "on the host" if device is None else f"on device {device}"
         raise ArgumentError(f"levels is on CUDA device {at}, want it {wanted}, as the images are")
     if device is None:
-        if kind is not None and kind.holds(levels, count, "float32"):
-            return levels, kind.pointer(levels)
         numbers = _flat(levels)
         try:
             held = ffi.new("float[]", numbers if hasattr(numbers, "__len__") else [numbers] * count)

@@ -196,6 +196,14 @@ def test_what_is_refused():
     )
 
 
+@pytest.mark.skipif(torch is None, reason="needs torch")
+@pytest.mark.parametrize("name", ["levels", "sample_ids", "view"])
+def test_tensors_without_memory_are_not_read(name):
+    numbers = torch.zeros(4, dtype=torch.float32 if name == "levels" else torch.int64, device="meta")
+    how = {"sample_ids": IDS, "levels": LEVELS, name: numbers}
+    refused("no data", Transform(GIVEN), images(), epoch=0, error=NotImplementedError, **how)
+
+
 @cuda
 def test_on_the_device():
     batch = torch.from_numpy(images()).permute(0, 3, 1, 2).cuda()
