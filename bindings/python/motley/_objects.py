@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._arrays import NumPy, Torch, kind_of
+from ._arrays import NumPy, Torch, has_floats, kind_of, name_of
 from ._core import ffi, lib
 from ._native import ArgumentError, checked, for_each, one_of
 from ._random import numbers_of
@@ -182,7 +182,7 @@ class Objects:
     def _share(self, results: list[dict[str, Any]]) -> None:
         shares = ffi.unpack(self.shares, self.ends[self.count])
         for i, result in enumerate(results):
-            result[SHARE] = _floats(shares[self.ends[i] : self.ends[i + 1]], result["boxes"])
+            result[SHARE] = _numbers(shares[self.ends[i] : self.ends[i + 1]], result["boxes"], "float32")
 
 
 def in_pixels(targets: Targets, size: tuple[int, int]) -> list[Any]:
@@ -243,9 +243,7 @@ class Masks:
         for i, one in enumerate(mixed[0:count]):
             if one.kind == lib.MOTLEY_MIX_INSTANCES:
                 like, number = self.given[i], objects.numbers[i] + one.pastes
-                self.written[i] = kind_of(type(like)).new(
-                    like, (number, *like.shape[1:]), str(like.dtype).split(".")[-1]
-                )
+                self.written[i] = kind_of(type(like)).new(like, (number, *like.shape[1:]), name_of(like.dtype))
                 planes += number
         first = self.given[0]
         self.kind = kind_of(type(first))
@@ -265,7 +263,7 @@ class Masks:
             raise ArgumentError(f"the target of image {i} has no 'masks', by which instances are pasted")
         masks = target["masks"]
         kind = kind_of(type(masks))
-        dtype, shape = str(getattr(masks, "dtype", None)).split(".")[-1], tuple(getattr(masks, "shape", ()))
+        dtype, shape = name_of(getattr(masks, "dtype", None)), tuple(getattr(masks, "shape", ()))
         wanted = len(masks), size[1], size[0]
         if kind not in (Torch, NumPy) or dtype not in ("uint8", "bool") or shape != wanted:
             what = f"{dtype} {list(shape)}" if shape else f"a {type(masks).__name__}"
@@ -353,29 +351,30 @@ def _box(box: Any, form: str, sides: tuple[int, int]) -> list[float]:
     return numbers
 
 
-def _numbers(rows: list[Any], like: Any) -> Any:
-    """Rows of numbers, of the type of `like`."""
+def _numbers(numbers: list[Any], like: Any, dtype: str | None = None) -> Any:
+    """Numbers in the library of `like` and on its device, which is not waited for; in its dtype, or in another."""
     if isinstance(like, (list, tuple)):
-        return rows
+        return numbers
     if kind_of(type(like)) is Torch:
-        return _sent(sys.modules["torch"].tensor(rows, dtype=like.dtype), like)
+        torch = sys.modules["torch"]
+        tensor = torch.tensor(numbers, dtype=getattr(torch, dtype) if dtype else like.dtype)
+        return tensor.to(like.device, non_blocking=True)
     import numpy
 
-    return numpy.array(rows, like.dtype)
+    return numpy.array(numbers, dtype or like.dtype)
 
 
 def _together(parts: list[list[Any]], likes: list[Any]) -> list[Any]:
     """For each of `likes` its parts behind each other, of its type. Tensors that are alike become pieces of one, for
     which torch is called once."""
     parts = [own or [like[:0]] for own, like in zip(parts, likes)]
-    if likes and all(kind_of(type(like)) is Torch for like in likes):
-        torch, first = sys.modules["torch"], likes[0]
-        if all(like.dtype == first.dtype and like.device == first.device for like in likes):
-            whole = torch.cat([part for own in parts for part in own])
-            counts = [sum(part.shape[0] for part in own) for own in parts]
-            pieces = torch.unsafe_split_with_sizes(whole, counts)  # half of split()'s time, as nobody else has `whole`
-        else:
-            pieces = [torch.cat(own) for own in parts]
+    first: Any = likes[0] if likes else None
+    if kind_of(type(first)) is Torch and all(
+        kind_of(type(like)) is Torch and like.dtype == first.dtype and like.device == first.device for like in likes
+    ):
+        torch, counts = sys.modules["torch"], [sum(part.shape[0] for part in own) for own in parts]
+        whole = torch.cat([part for own in parts for part in own])
+        pieces = torch.unsafe_split_with_sizes(whole, counts)  # half of split()'s time, as nobody else has `whole`
         return [_finished(piece, like) for piece, like in zip(pieces, likes)]
     return [_behind_each_other(own, like) for own, like in zip(parts, likes)]
 
@@ -394,22 +393,6 @@ def _behind_each_other(parts: list[Any], like: Any) -> Any:
 
     axes = max(part.ndim for part in parts)  # an image without objects may have an array of shape [0]
     return numpy.concatenate([part for part in parts if part.ndim == axes])
-
-
-def _sent(tensor: Any, like: Any) -> Any:
-    """On the device of `like`, which is not waited for, as torch.tensor(device=...) does."""
-    return tensor.to(like.device, non_blocking=True)
-
-
-def _floats(numbers: list[float], like: Any) -> Any:
-    if isinstance(like, (list, tuple)):
-        return numbers
-    if kind_of(type(like)) is Torch:
-        torch = sys.modules["torch"]
-        return _sent(torch.tensor(numbers, dtype=torch.float32), like)
-    import numpy
-
-    return numpy.array(numbers, "float32")
 
 
 # ---- batches that are resized ----
@@ -460,13 +443,7 @@ def _scaled(name: str, numbers: Any, by: list[float]) -> Any:
     by = by[:columns]
     if shape is None:
         return [float(number) * ratio for number, ratio in zip(numbers, by)]
-    if kind_of(type(numbers)) is Torch:
-        torch = sys.modules["torch"]
-        numbers = numbers if numbers.is_floating_point() else numbers.to(torch.float32)
-        return numbers * torch.tensor(by, dtype=numbers.dtype, device=numbers.device)
-    import numpy
-
-    return numbers * numpy.array(by, numbers.dtype if numbers.dtype.kind == "f" else "float32")
+    return numbers * _numbers(by, numbers, None if has_floats(numbers) else "float32")
 
 
 def _nearest(old: int, new: int) -> Any:
