@@ -377,10 +377,14 @@ def normalizing(transform: Any, source: Any, output: Any) -> list[Any]:
 
 def _fill_of(fill: Any, source: Any) -> Any:
     """double[] of an operation's fill: of bytes a colour, else in the data's units."""
+    given = fill if hasattr(fill, "__len__") else (fill,)
     if source.count and source.dtype in WIDE:
-        given = fill if hasattr(fill, "__len__") else (fill,)
-        return ffi.new("double[]", for_channels("fill", tuple(map(float, given)), source.channels))
-    color, given = list(fill_bytes(fill)), fill if hasattr(fill, "__len__") else (fill,)
+        try:
+            numbers = tuple(map(float, given))
+        except (TypeError, ValueError):
+            raise ArgumentError(f"fill is {fill!r}, want a number, or one for each channel") from None
+        return ffi.new("double[]", for_channels("fill", numbers, source.channels))
+    color = list(fill_bytes(fill))
     if source.count and source.channels < 3 and len(given) > 1:
         raise ArgumentError(f"fill is {fill!r}, the images have {source.channels} channels: want one number")
     if source.count and source.channels > 4 and len(given) == 3:

@@ -343,14 +343,6 @@ def per_channel(name: str, numbers: Any, low: float = -math.inf, wanted: str = "
     return floats
 
 
-def mean_given(mean: Any, name: str = "mean") -> tuple[float, ...]:
-    return per_channel(name, mean)
-
-
-def std_given(std: Any, name: str = "std") -> tuple[float, ...]:
-    return per_channel(name, std, 0, " above 0")
-
-
 def range_given(given: Any) -> tuple[tuple[float, float], ...] | None:
     """One pair of numbers, or one for each band."""
     if given is None:
@@ -375,17 +367,20 @@ def for_channels(name: str, numbers: tuple[float, ...], channels: int) -> list[f
 
 def normalize_given(normalize: Any, mean: Any, std: Any) -> tuple[Any, Any]:
     """mean, std; both None where nothing is normalised."""
-    if normalize is None:
-        if (mean is None) != (std is None):
-            raise ArgumentError(f"mean is {mean} and std is {std}, want both or neither")
-        return (None, None) if mean is None else (mean_given(mean), std_given(std))
-    if mean is not None or std is not None:
-        raise ArgumentError("both normalize and mean or std are given, want one of them")
-    if isinstance(normalize, Mapping) and set(normalize) == {"mean", "std"}:
-        normalize = normalize["mean"], normalize["std"]
-    if isinstance(normalize, (str, Mapping)) or not hasattr(normalize, "__len__") or len(normalize) != 2:
-        raise ArgumentError(f"normalize is {normalize!r}, want (mean, std), each a number or one for each channel")
-    return mean_given(normalize[0], "normalize's mean"), std_given(normalize[1], "normalize's std")
+    names = "mean", "std"
+    if normalize is not None:
+        if mean is not None or std is not None:
+            raise ArgumentError("both normalize and mean or std are given, want one of them")
+        if isinstance(normalize, Mapping) and set(normalize) == {"mean", "std"}:
+            normalize = normalize["mean"], normalize["std"]
+        if isinstance(normalize, (str, Mapping)) or not hasattr(normalize, "__len__") or len(normalize) != 2:
+            raise ArgumentError(f"normalize is {normalize!r}, want (mean, std), each a number or one for each channel")
+        (mean, std), names = normalize, ("normalize's mean", "normalize's std")
+    elif (mean is None) != (std is None):
+        raise ArgumentError(f"mean is {mean} and std is {std}, want both or neither")
+    elif mean is None:
+        return None, None
+    return per_channel(names[0], mean), per_channel(names[1], std, 0, " above 0")
 
 
 LAYOUTS = {"chw": "chw", "nchw": "chw", "hwc": "hwc", "nhwc": "hwc", "hw": "hw", None: None}

@@ -73,6 +73,7 @@ CALLS = {
     "counter": (lambda: motley.Transform("rand_augment", counter=3), "counter is 3, want an array of two int64"),
     "layout": (lambda: motley.Transform("rand_augment", layout=["chw"]), r"layout is \['chw'\], want 'chw'"),
     "fill": (lambda: motley.follow.Image(fill=float("inf")), "fill is inf, want a whole number"),
+    "fill of floats": (lambda: motley.ops.rotate(np.float32(X), 30, fill="a"), "fill is 'a', want a number, or"),
     "format": (lambda: motley.follow.Boxes(format=["xyxy"]), r"format is \['xyxy'\], want 'xyxy'"),
     "label_fields": (lambda: motley.follow.Boxes(label_fields=3), "label_fields is 3, want a tuple of keys"),
     "points": (lambda: motley.Follow(T, {"x": motley.follow.Points()})({"image": X[0], "x": PICTURE}),
