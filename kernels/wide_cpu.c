@@ -114,17 +114,19 @@ static void run_pass(const mot_wide *wide, const pass *p, const image *from, con
     for (int y = 0; y < v->height; y++)
         for (int x = 0; x < v->width; x += RUN) {
             const int n = v->width - x < RUN ? v->width - x : RUN;
-            if (shape == MOTLEY_SHAPE_WARP)
-                find_places(&plan, x, y, n, &at);
             for (int c = 0; c < v->channels; c++) {
-                const float *const band = (const float *)(const void *)row_of(from, 0, c);
-                if (shape == MOTLEY_SHAPE_WARP)
-                    between_run(&wide->range[c], band, v->width, &at, mot_wide_fill(wide, p->source, c), r.at[c], n,
-                                plan.path == MOT_WARP_BICUBIC);
-                else if (p->source)
-                    sum_run(wide, p->source, &taps[c], from, x, y, c, r.at[c], n);
-                else
+                r.at[c] = floats_at(to, x, y, c);
+                r.at[c] = r.at[c] ? r.at[c] : r.own[c];
+            }
+            if (shape == MOTLEY_SHAPE_WARP) {
+                find_places(&plan, x, y, n, &at);
+                between_run(wide, p->source, from, &at, r.at, n, plan.path == MOT_WARP_BICUBIC);
+            }
+            for (int c = 0; c < v->channels; c++) {
+                if (!p->source)
                     load(from, x, y, c, r.at[c], n);
+                else if (shape != MOTLEY_SHAPE_WARP)
+                    sum_run(wide, p->source, &taps[c], from, x, y, c, r.at[c], n);
                 if (p->counts)
                     change_run(p->counts->op, r.at[c], NULL, n, &stats[c], &wide->range[c], &p->counts->arg);
             }

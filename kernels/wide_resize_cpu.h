@@ -7,8 +7,10 @@
 
 #define BESIDE 8 /* rows whose sums are made beside each other; a sum itself has an order */
 
-typedef float beside __attribute__((vector_size(4 * BESIDE)));
-typedef double beside_sums __attribute__((vector_size(8 * BESIDE)));
+#define PARTS (2 * BESIDE / LANES) /* vectors of their sums */
+
+typedef double sums __attribute__((vector_size(4 * LANES)));
+typedef float half_lanes __attribute__((vector_size(2 * LANES)));
 
 /* An axis of a resize: where the window of each component begins, and its weights. */
 typedef struct windows {
@@ -31,35 +33,49 @@ static windows windows_of(const mot_resize *how, int down, int in, int out, doub
     return w;
 }
 
+/* Rows y.. beside each other: component x of row y + k at block[x][k]. */
+static void load_beside(const image *from, int y, int rows, float *restrict block)
+{
+    for (int x = 0; x < from->view.width; x += RUN) {
+        const int n = from->view.width - x < RUN ? from->view.width - x : RUN;
+        float run[BESIDE][RUN];
+        for (int k = 0; k < rows; k++)
+            load(from, x, y + k, 0, run[k], n);
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < BESIDE; k++)
+                block[(x + i) * BESIDE + k] = run[k < rows ? k : 0][i];
+    }
+}
+
 INLINE void resize_rows_as(const image *from, const image *to, const windows *w, int whole, float *restrict block)
 {
+    const int most = RUN / BESIDE; /* columns that are made before they are stored */
     for (int y = 0; y < from->view.height; y += BESIDE) {
         const int rows = from->view.height - y < BESIDE ? from->view.height - y : BESIDE;
-        for (int x = 0; x < w->axis.in; x += RUN) {
-            const int n = w->axis.in - x < RUN ? w->axis.in - x : RUN;
-            float run[RUN];
-            for (int k = 0; k < BESIDE; k++) {
-                if (k < rows)
-                    load(from, x, y + k, 0, run, n);
+        load_beside(from, y, rows, block);
+        for (int x = 0; x < w->axis.out; x += most) {
+            const int n = w->axis.out - x < most ? w->axis.out - x : most;
+            double sum[RUN];
+            float made[RUN], run[RUN / BESIDE];
+            for (int i = 0; i < n; i++) {
+                const double *const weight = w->weight + (size_t)(x + i) * (size_t)w->taps;
+                const float *const in = block + (size_t)w->first[x + i] * BESIDE;
+                sums all[PARTS] = { 0 };
+                for (int t = 0; t < w->count[x + i]; t++)
+                    for (int p = 0; p < PARTS; p++) {
+                        half_lanes v;
+                        memcpy(&v, in + t * BESIDE + p * (LANES / 2), sizeof v);
+                        all[p] += __builtin_convertvector(v, sums) * weight[t];
+                    }
+                memcpy(sum + i * BESIDE, all, sizeof all);
+            }
+            for (int i = 0; i < n * BESIDE; i++)
+                made[i] = mot_wide_resized(sum[i], whole);
+            for (int k = 0; k < rows; k++) {
                 for (int i = 0; i < n; i++)
-                    block[(size_t)(x + i) * BESIDE + (size_t)k] = run[i];
+                    run[i] = made[i * BESIDE + k];
+                store(to, x, y + k, 0, run, n);
             }
-        }
-        uint8_t *const out = row_of(to, y, 0);
-        for (int i = 0; i < w->axis.out; i++) {
-            const double *const weight = w->weight + (size_t)i * (size_t)w->taps;
-            const float *const in = block + (size_t)w->first[i] * BESIDE;
-            beside_sums sum = { 0 };
-            float made[BESIDE];
-            for (int t = 0; t < w->count[i]; t++) {
-                beside v;
-                memcpy(&v, in + t * BESIDE, sizeof v);
-                sum += __builtin_convertvector(v, beside_sums) * weight[t];
-            }
-            for (int k = 0; k < BESIDE; k++)
-                made[k] = mot_wide_resized(sum[k], whole);
-            for (int k = 0; k < rows; k++)
-                memcpy(out + k * to->view.row + i * to->view.pixel, &made[k], sizeof made[k]);
         }
     }
 }
@@ -75,11 +91,10 @@ static void resize_rows(const image *from, const image *to, const windows *w, in
 /* Components x0.. of row y: in place, or in `run`. */
 static const float *loaded(const image *from, int x0, int y, float *run, int n)
 {
-    const uint8_t *const at = row_of(from, y, 0) + x0 * from->view.pixel;
-    if (from->dtype == MOTLEY_F32 && from->view.pixel == 4 && (uintptr_t)at % 4 == 0)
-        return (const float *)(const void *)at;
-    load(from, x0, y, 0, run, n);
-    return run;
+    const float *const at = floats_at(from, x0, y, 0);
+    if (!at)
+        load(from, x0, y, 0, run, n);
+    return at ? at : run;
 }
 
 INLINE void resize_columns_as(const image *from, const image *to, const windows *w, int whole)

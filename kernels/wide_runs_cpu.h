@@ -6,12 +6,17 @@
 #include "kernels/cpu.h"
 #include "kernels/erase.h"
 #include "kernels/stats.h"
+#include "kernels/vectors_cpu.h"
 #include "kernels/wide.h"
 
 #define INLINE __attribute__((always_inline)) static inline
 
 #define RUN 1024 /* components that are worked on while they are in the first cache */
-#define LANES 16 /* of a reduction: a vector of any set is a part of it */
+#ifdef VECTOR_BYTES
+#define LANES (VECTOR_BYTES / 4) /* floats of a vector; wider ones than a set has are kept in memory */
+#else
+#define LANES 4
+#endif
 #define COLORS 3
 
 /* An image between passes. */
@@ -21,7 +26,8 @@ typedef struct image {
 } image;
 
 typedef struct runs {
-    float at[COLORS][RUN], luma[RUN];
+    float own[COLORS][RUN], luma[RUN];
+    float *at[COLORS]; /* a run of each band: one's own, or its place in the result */
 } runs;
 
 static int64_t element_of(int dtype)
@@ -41,11 +47,10 @@ static void load(const image *from, int x0, int y, int c, float *run, int n)
     const int64_t pixel = from->view.pixel;
     const uint8_t *const at = row_of(from, y, c) + x0 * pixel;
     if (from->dtype == MOTLEY_F32) {
-        if (pixel == 4)
+        if (pixel == 4 && at != (const uint8_t *)run)
             memcpy(run, at, (size_t)n * sizeof *run);
-        else
-            for (int x = 0; x < n; x++)
-                memcpy(&run[x], at + x * pixel, sizeof *run);
+        for (int x = 0; x < n && pixel != 4; x++)
+            memcpy(&run[x], at + x * pixel, sizeof *run);
         return;
     }
     for (int x = 0; x < n && pixel == 2; x++) {
@@ -65,11 +70,10 @@ static void store(const image *to, int x0, int y, int c, const float *run, int n
     const int64_t pixel = to->view.pixel;
     uint8_t *const at = row_of(to, y, c) + x0 * pixel;
     if (to->dtype == MOTLEY_F32) {
-        if (pixel == 4)
+        if (pixel == 4 && at != (const uint8_t *)run)
             memcpy(at, run, (size_t)n * sizeof *run);
-        else
-            for (int x = 0; x < n; x++)
-                memcpy(at + x * pixel, &run[x], sizeof *run);
+        for (int x = 0; x < n && pixel != 4; x++)
+            memcpy(at + x * pixel, &run[x], sizeof *run);
         return;
     }
     uint16_t bits[RUN];
@@ -84,6 +88,13 @@ static void store(const image *to, int x0, int y, int c, const float *run, int n
     else
         for (int x = 0; x < n; x++)
             memcpy(at + x * pixel, &bits[x], sizeof *bits);
+}
+
+/* Where components x0.. of row y are whole floats, which loops may change; else NULL. */
+static float *floats_at(const image *im, int x0, int y, int c)
+{
+    uint8_t *const at = row_of(im, y, c) + x0 * im->view.pixel;
+    return im->dtype == MOTLEY_F32 && im->view.pixel == 4 && (uintptr_t)at % 4 == 0 ? (float *)(void *)at : NULL;
 }
 
 /* ---- steps that see one pixel ---- */
@@ -123,10 +134,35 @@ INLINE void change_as(int op, float *restrict run, const float *restrict luma, i
     }
 }
 
+/* The bin of each component; 256: NaN. */
+static void bins_of(const float *restrict run, int n, const mot_range *of, int32_t *restrict bin)
+{
+    const mot_range range = *of;
+    for (int x = 0; x < n; x++) {
+        const float at = mot_range_bin(&range, run[x]);
+        bin[x] = (int32_t)(at == at ? at : 256.0f);
+    }
+}
+
+/* What a histogram is made for: a table of its bins. Loops that look up and compute are not made of vectors. */
+static void look_up(float *restrict run, int n, const mot_wide_stats *restrict stats, const mot_range *of)
+{
+    const mot_range range = *of;
+    int32_t bin[RUN];
+    float made[RUN];
+    bins_of(run, n, &range, bin);
+    for (int x = 0; x < n; x++)
+        made[x] = stats->by_bin[bin[x] & 255];
+    for (int x = 0; x < n; x++)
+        run[x] = mot_wide_end(&range, run[x], made[x]);
+}
+
 static void change_run(int op, float *run, const float *luma, int n, const mot_wide_stats *stats,
                        const mot_range *range, const mot_arg *arg)
 {
-    if (range->whole)
+    if (mot_wide_needs(op) == MOT_NEEDS_HISTOGRAM)
+        look_up(run, n, stats, range);
+    else if (range->whole)
         change_as(op, run, luma, n, stats, range, arg, 1);
     else
         change_as(op, run, luma, n, stats, range, arg, 0);
@@ -180,14 +216,10 @@ static void see_range(seen *s, float *run, int n)
     memcpy(s->hi, &hi, sizeof hi);
 }
 
-static void see_bins(seen *s, const float *restrict run, int n, const mot_range *of)
+static void see_bins(seen *s, const float *run, int n, const mot_range *range)
 {
-    const mot_range range = *of;
     int32_t bin[RUN];
-    for (int x = 0; x < n; x++) {
-        const float at = mot_range_bin(&range, run[x]);
-        bin[x] = (int32_t)(at == at ? at : 256.0f);
-    }
+    bins_of(run, n, range, bin);
     for (int x = 0; x < n; x++)
         s->histogram[bin[x]]++;
 }
@@ -231,7 +263,7 @@ static void take_stats(const mot_wide *wide, const mot_step *step, const image *
         for (int x = 0; x < from->view.width; x += RUN) {
             const int n = from->view.width - x < RUN ? from->view.width - x : RUN;
             for (int c = 0; c < bands; c++) {
-                load(from, x, y, c, r.at[c], n);
+                load(from, x, y, c, r.at[c] = r.own[c], n);
                 if (needs == MOT_NEEDS_RANGE)
                     see_range(&s[c], r.at[c], n);
                 else if (needs == MOT_NEEDS_HISTOGRAM)

@@ -127,68 +127,89 @@ static void find_places(const mot_warp_plan *plan, int x0, int y, int n, places 
         find_places_as(plan, x0, y, n, p, 2);
 }
 
-#define BLOCK 128 /* places whose taps are in the first cache */
+#define BLOCK 64 /* places whose taps are in the first cache */
 
-/* Copies the taps of n places: row k of place x to [k][x][side]. One place after the other, since that is faster than
- * vectors that gather. */
-INLINE void load_taps(const float *restrict band, int32_t width, const places *restrict p, int from, int n,
-                      float *restrict tap, int side)
+/* Copies the taps of n places: of each band, row k of place x to [k][x][side]. One place after the other, since that is
+ * faster than vectors that gather. */
+INLINE void load_taps(const image *from, int c, int bands, const places *restrict p, int first, int n,
+                      float (*restrict tap)[4 * BLOCK * 4], int side)
 {
+    const int32_t width = from->view.width;
+    const float *band[COLORS];
+    for (int b = 0; b < bands; b++)
+        band[b] = (const float *)(const void *)row_of(from, 0, c + b);
     for (int x = 0; x < n; x++) {
-        const int32_t left = p->left[from + x];
-        float *const to = tap + x * side;
-        if ((uint32_t)left <= (uint32_t)(width - side) && width >= side) {
-            for (int k = 0; k < side; k++)
-                memcpy(to + k * BLOCK * side, band + p->row[k][from + x] + left, (size_t)side * sizeof *to);
-            continue;
-        }
+        const int32_t left = p->left[first + x];
+        const int near = (uint32_t)left <= (uint32_t)(width - side) && width >= side;
         for (int k = 0; k < side; k++)
-            for (int c = 0; c < side; c++)
-                to[k * BLOCK * side + c] = band[p->row[k][from + x] + nearest_to(left + c, width)];
+            for (int b = 0; b < bands; b++) {
+                const float *const row = band[b] + p->row[k][first + x];
+                float *const to = tap[b] + (k * BLOCK + x) * side;
+                if (near)
+                    memcpy(to, row + left, (size_t)side * sizeof *to);
+                else
+                    for (int i = 0; i < side; i++)
+                        to[i] = row[nearest_to(left + i, width)];
+            }
     }
 }
 
-/* `whole` and `cubic` are constants. */
-INLINE void between_as(const mot_range *of, const float *restrict band, int32_t width, const places *restrict p,
-                       float fill, float *restrict run, int n, int whole, int cubic)
+/* Bands c.. of a run, of which `at` has the results. `cubic` and `bands` are constants, and so is range->whole. */
+INLINE void between_as(const mot_wide *wide, const mot_step *step, const image *from, const places *restrict p, int c,
+                       int bands, float *const *at, int n, int whole, int cubic)
 {
     const int side = cubic ? 4 : 2;
-    float tap[4 * BLOCK * 4];
-    mot_range range = *of;
-    range.whole = whole;
-    for (int from = 0; from < n; from += BLOCK) {
-        const int count = n - from < BLOCK ? n - from : BLOCK;
-        load_taps(band, width, p, from, count, tap, side);
-        for (int x = 0; x < count; x++) {
-            const double dx = p->dx[from + x], dy = p->dy[from + x];
-            double v;
-            if (cubic) {
-                const float *const a = tap + x * 4, *const b = a + BLOCK * 4, *const c = b + BLOCK * 4,
-                                   *const d = c + BLOCK * 4;
-                v = mot_warp_cubic(
-                    mot_wide_cubic(a[0], a[1], a[2], a[3], dx), mot_wide_cubic(b[0], b[1], b[2], b[3], dx),
-                    mot_wide_cubic(c[0], c[1], c[2], c[3], dx), mot_wide_cubic(d[0], d[1], d[2], d[3], dx), dy);
-            } else {
-                const float *const top = tap + x * 2, *const bottom = tap + (BLOCK + x) * 2;
-                v = mot_wide_bilinear(top[0], top[1], bottom[0], bottom[1], dx, dy);
+    float taps[COLORS][4 * BLOCK * 4];
+    for (int first = 0; first < n; first += BLOCK) {
+        const int count = n - first < BLOCK ? n - first : BLOCK;
+        load_taps(from, c, bands, p, first, count, taps, side);
+        for (int b = 0; b < bands; b++) {
+            const float *const restrict tap = taps[b], fill = mot_wide_fill(wide, step, c + b);
+            float *const restrict run = at[c + b] + first;
+            mot_range range = wide->range[c + b];
+            range.whole = whole;
+            for (int x = 0; x < count; x++) {
+                const double dx = p->dx[first + x], dy = p->dy[first + x];
+                double v;
+                if (cubic) {
+                    const float *const k = tap + x * 4, *const l = k + BLOCK * 4, *const m = l + BLOCK * 4,
+                                       *const o = m + BLOCK * 4;
+                    v = mot_warp_cubic(
+                        mot_wide_cubic(k[0], k[1], k[2], k[3], dx), mot_wide_cubic(l[0], l[1], l[2], l[3], dx),
+                        mot_wide_cubic(m[0], m[1], m[2], m[3], dx), mot_wide_cubic(o[0], o[1], o[2], o[3], dx), dy);
+                } else {
+                    const float *const top = tap + x * 2, *const bottom = tap + (BLOCK + x) * 2;
+                    v = mot_wide_bilinear(top[0], top[1], bottom[0], bottom[1], dx, dy);
+                }
+                const float moved = mot_wide_moved(&range, v);
+                run[x] = p->inside[first + x] ? moved : fill;
             }
-            const float moved = mot_wide_moved(&range, v);
-            run[from + x] = p->inside[from + x] ? moved : fill;
         }
     }
 }
 
-static void between_run(const mot_range *range, const float *band, int32_t width, const places *p, float fill,
-                        float *run, int n, int cubic)
+INLINE void between_bands_as(const mot_wide *wide, const mot_step *step, const image *from, const places *p,
+                             float *const *at, int n, int whole, int cubic)
 {
-    if (cubic && range->whole)
-        between_as(range, band, width, p, fill, run, n, 1, 1);
-    else if (cubic)
-        between_as(range, band, width, p, fill, run, n, 0, 1);
-    else if (range->whole)
-        between_as(range, band, width, p, fill, run, n, 1, 0);
+    if (from->view.channels == COLORS)
+        between_as(wide, step, from, p, 0, COLORS, at, n, whole, cubic);
     else
-        between_as(range, band, width, p, fill, run, n, 0, 0);
+        for (int c = 0; c < from->view.channels; c++)
+            between_as(wide, step, from, p, c, 1, at, n, whole, cubic);
+}
+
+/* A run of all bands. */
+static void between_run(const mot_wide *wide, const mot_step *step, const image *from, const places *p,
+                        float *const *at, int n, int cubic)
+{
+    if (cubic && wide->range->whole)
+        between_bands_as(wide, step, from, p, at, n, 1, 1);
+    else if (cubic)
+        between_bands_as(wide, step, from, p, at, n, 0, 1);
+    else if (wide->range->whole)
+        between_bands_as(wide, step, from, p, at, n, 1, 0);
+    else
+        between_bands_as(wide, step, from, p, at, n, 0, 0);
 }
 
 #endif
