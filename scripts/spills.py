@@ -55,8 +55,9 @@ MOST = {
     "plane_blur_kernel": 16,  # once for a plane
     "chains_kernel": 36,
     "wide_run_kernel": 396,  # around the functions that it calls, once for a task
-    "wide_look_kernel": 704,  # what a task keeps for all of its bands
-    "wide_count_kernel": 64,  # likewise, on sm_100
+    "wide_look_kernel": 572,  # what a task keeps for all of its bands
+    "wide_resize_kernel": 152,  # likewise
+    "wide_count_kernel": 88,  # likewise, on sm_100
     "wide_add": 24,  # sm_100, once for an item
     # draws and numbers, once for an image
     "draw_kernel": 28,

@@ -96,7 +96,7 @@ static void add_place(mot_wide_call *call, const mot_sizes *most, unsigned filte
             const mot_resize_axis axis = mot_resize_axis_of((motley_filter)filter, from, 0, (float)from, to);
             taps[k] = (int)larger(taps[k], mot_resize_taps(&axis));
         }
-    call->looks |= (filters & ~bit_of(MOTLEY_FILTER_NEAREST)) != 0;
+    call->may[MOT_WIDE_RESIZE] |= (filters & ~bit_of(MOTLEY_FILTER_NEAREST)) != 0;
     if (filters)
         call->table_bytes = larger(call->table_bytes, mot_wide_table_bytes(dst->width, taps[0], dst->height, taps[1]));
     call->spare_floats = larger(call->spare_floats, (int64_t)dst->width * dst->height * call->channels);
@@ -128,8 +128,8 @@ static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, con
 /* Completes it, once the sizes are known. `placed`: before the steps, in a pass of their own if they begin one. */
 static void end(mot_cuda_wide *w, const needs *steps, int placed)
 {
-    w->counts = steps->counts;
-    w->call.looks |= steps->looks;
+    w->call.may[MOT_WIDE_COUNT] = steps->counts;
+    w->call.may[MOT_WIDE_LOOK] = steps->looks;
     w->call.most_items = (int32_t)(steps->items + placed + 1);
     w->call.passes =
         (int32_t)((placed ? 1 + larger(steps->passes, steps->items > 0) : larger(steps->passes, 1)) + w->call.in_place);
@@ -189,9 +189,9 @@ void mot_cuda_wide_lay_out(mot_cuda_wide *w, mot_arena *slot, mot_arena *scratch
     call->tasks = mot_take(slot, MOT_PROGRAMS, launches * 2 * sizeof *call->tasks);
     call->list = mot_take(slot, MOT_PROGRAMS, launches * n * (size_t)call->most_tasks * sizeof *call->list);
     call->tables = mot_take_if(call->table_bytes > 0, slot, MOT_PROGRAMS, n * (size_t)call->table_bytes);
-    call->totals = mot_take_if(w->counts, slot, MOT_PROGRAMS, bands * sizeof *call->totals);
-    call->stats = mot_take_if(w->counts, slot, MOT_PROGRAMS, bands * sizeof *call->stats);
-    call->tickets = mot_take_if(w->counts, slot, MOT_PROGRAMS, n * sizeof *call->tickets);
+    call->totals = mot_take_if(call->may[MOT_WIDE_COUNT], slot, MOT_PROGRAMS, bands * sizeof *call->totals);
+    call->stats = mot_take_if(call->may[MOT_WIDE_COUNT], slot, MOT_PROGRAMS, bands * sizeof *call->stats);
+    call->tickets = mot_take_if(call->may[MOT_WIDE_COUNT], slot, MOT_PROGRAMS, n * sizeof *call->tickets);
     for (int k = 0; k < 2; k++)
         call->spare[k] =
             mot_take_if(call->passes > k + 1, scratch, MOT_IMAGES, n * (size_t)call->spare_floats * sizeof(float));
@@ -231,7 +231,7 @@ motley_status mot_cuda_wide_queue(mot_cuda_call *call, mot_cuda_wide *w, int nor
         call, &(mot_node){ .reads = MOT_SENT | MOT_STEPS | MOT_PLACES | MOT_PROGRAMS, .writes = MOT_PROGRAMS }, error));
     CUDA_TRY(mot_wide_plan_launch(to, call->lane), "launching the kernel of plans");
     for (to->now = 0; to->now < to->passes; to->now++) {
-        if (w->counts) {
+        if (to->may[MOT_WIDE_COUNT]) {
             MOT_TRY(mot_call_next(
                 call, &(mot_node){ .reads = MOT_SENT | MOT_PROGRAMS | MOT_IMAGES, .writes = MOT_PROGRAMS }, error));
             CUDA_TRY(mot_wide_count_launch(to, call->lane), "launching the kernel of statistics");

@@ -16,7 +16,6 @@ typedef struct mot_cuda_wide {
     uint8_t *sent; /* what `bands` points to */
     size_t sent_bytes;
     motley_image *images[2]; /* [count]: src, dst */
-    int counts;              /* some pass may need statistics */
 } mot_cuda_wide;
 
 /* Chooses how a job runs whose steps are drawn or given, of a transform if it has a request: finds the most that an

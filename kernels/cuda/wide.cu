@@ -7,8 +7,9 @@
 #include "kernels/cuda/wide_look.cuh"
 #include "kernels/cuda/wide_plan.cuh"
 
-#define MOT_WIDE_RUN_CTAS 3  /* of a multiprocessor */
-#define MOT_WIDE_LOOK_CTAS 2 /* which leaves threads the registers that resizes and sums need */
+#define MOT_WIDE_RUN_CTAS 3 /* of a multiprocessor */
+#define MOT_WIDE_LOOK_CTAS 3
+#define MOT_WIDE_RESIZE_CTAS 2 /* which leaves threads the registers that they need */
 #define MOT_WIDE_COUNT_CTAS 3
 
 /* ---- passes ---- */
@@ -44,7 +45,7 @@ DEVICE void wide_run(const mot_wide_call &call, const wide_task &t, wide_task &n
         wide_make<B, N, WHOLE>(call, t, spot, t.of.end, min(c + own, end - B), place, at);
 #pragma unroll
         for (int g = 0; g < B; g++)
-            wide_end<N>(call, t, spot, to, c + g, at[g], by_band ? room.stage : nullptr);
+            wide_end<N, WHOLE, B == 1>(call, t, spot, to, c + g, at[g], by_band ? room.stage : nullptr);
     }
 }
 
@@ -64,25 +65,27 @@ static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_RUN_CTAS)
     }
 }
 
-template <bool WHOLE>
-static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_LOOK_CTAS)
-    wide_look_kernel(const __grid_constant__ mot_wide_call call)
-{
-    __shared__ wide_task task[2];
-    __shared__ wide_look_room room;
-    wide_next(call, MOT_WIDE_LOOK, task[0]);
-    MOT_ROLLED
-    for (int now = 0;; now ^= 1) {
-        __syncthreads();
-        if (task[now].image < 0)
-            break;
-        wide_next(call, MOT_WIDE_LOOK, task[now ^ 1]);
-        if (task[now].of.looks == MOT_WIDE_RESIZES)
-            wide_resize<WHOLE>(call, task[now], room);
-        else
-            wide_look<WHOLE>(call, task[now], room);
+/* A kernel of passes that look at other pixels. */
+#define MOT_WIDE_LOOKS(name, LAUNCH, CTAS, Room) \
+    template <bool WHOLE> \
+    static __global__ void __launch_bounds__(MOT_WIDE_THREADS, CTAS) \
+        name##_kernel(const __grid_constant__ mot_wide_call call) \
+    { \
+        __shared__ wide_task task[2]; \
+        __shared__ Room room; \
+        wide_next(call, LAUNCH, task[0]); \
+        MOT_ROLLED \
+        for (int now = 0;; now ^= 1) { \
+            __syncthreads(); \
+            if (task[now].image < 0) \
+                break; \
+            wide_next(call, LAUNCH, task[now ^ 1]); \
+            name<WHOLE>(call, task[now], room); \
+        } \
     }
-}
+
+MOT_WIDE_LOOKS(wide_look, MOT_WIDE_LOOK, MOT_WIDE_LOOK_CTAS, wide_look_room)
+MOT_WIDE_LOOKS(wide_resize, MOT_WIDE_RESIZE, MOT_WIDE_RESIZE_CTAS, wide_resize_room)
 
 /* ---- statistics ---- */
 
@@ -358,14 +361,18 @@ cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream)
 {
     const bool whole = call->src_dtype == MOTLEY_U16, colors = call->channels == 3;
-    const cudaError_t error =
+    cudaError_t error =
         wide_launch(*call,
                     whole    ? colors ? (const void *)wide_run_kernel<3, true> : (const void *)wide_run_kernel<1, true>
                        : colors ? (const void *)wide_run_kernel<3, false>
                              : (const void *)wide_run_kernel<1, false>,
                     MOT_WIDE_RUN_CTAS, stream);
-    if (error != cudaSuccess || !call->looks)
-        return error;
-    return wide_launch(*call, whole ? (const void *)wide_look_kernel<true> : (const void *)wide_look_kernel<false>,
-                       MOT_WIDE_LOOK_CTAS, stream);
+    if (error == cudaSuccess && call->may[MOT_WIDE_LOOK])
+        error = wide_launch(*call, whole ? (const void *)wide_look_kernel<true> : (const void *)wide_look_kernel<false>,
+                            MOT_WIDE_LOOK_CTAS, stream);
+    if (error == cudaSuccess && call->may[MOT_WIDE_RESIZE])
+        error =
+            wide_launch(*call, whole ? (const void *)wide_resize_kernel<true> : (const void *)wide_resize_kernel<false>,
+                        MOT_WIDE_RESIZE_CTAS, stream);
+    return error;
 }

@@ -60,8 +60,8 @@ typedef struct mot_wide_item {
     };
 } mot_wide_item;
 
-/* What a pass launches: it counts, and then works on images that look at no other pixels, and on those that do. */
-enum { MOT_WIDE_COUNT, MOT_WIDE_RUN, MOT_WIDE_LOOK, MOT_WIDE_LAUNCHES };
+/* What a pass launches: it counts, and then works on images that look at no other pixels, that do, and are resized. */
+enum { MOT_WIDE_COUNT, MOT_WIDE_RUN, MOT_WIDE_LOOK, MOT_WIDE_RESIZE, MOT_WIDE_LAUNCHES };
 
 enum { MOT_WIDE_SRC = 2, MOT_WIDE_DST = 3 }; /* beside 0 and 1, the spare images */
 
@@ -99,10 +99,10 @@ typedef struct mot_wide_call {
     int32_t order;              /* of the passes: motley_resize_order */
     uint8_t place_fill[4];      /* what places read outside */
     int32_t in_place;
-    int32_t by_pixel;     /* bands of dst lie pixel by pixel, and are many */
-    int32_t looks;        /* some pass may look at other pixels */
-    mot_wide_item *items; /* [count][most_items] */
-    mot_wide_pass *pass;  /* [count][passes] */
+    int32_t by_pixel;               /* bands of dst lie pixel by pixel, and are many */
+    int32_t may[MOT_WIDE_LAUNCHES]; /* which launches some pass may need */
+    mot_wide_item *items;           /* [count][most_items] */
+    mot_wide_pass *pass;            /* [count][passes] */
     int32_t most_items, passes;
     uint8_t *tables; /* of resizes: [count][table_bytes] */
     int64_t table_bytes;
@@ -123,7 +123,7 @@ typedef struct mot_wide_call {
 } mot_wide_call;
 
 #define MOT_WIDE_THREADS 256
-#define MOT_WIDE_ENOUGH 36      /* tasks of a multiprocessor, for which bands are divided among them */
+#define MOT_WIDE_ENOUGH 18      /* tasks of a multiprocessor, for which bands are divided among them */
 #define MOT_WIDE_TILE 32        /* columns of a block, where pixels are not quads */
 #define MOT_WIDE_SIDE_BY_SIDE 8 /* bands that lie pixel by pixel, made together: one by each warp of a CTA, ... */
 #define MOT_WIDE_MANY 5         /* ... where there are so many */
@@ -133,6 +133,12 @@ typedef struct mot_wide_call {
 MOT_FN int mot_wide_quads(const mot_wide_pass *pass)
 {
     return pass->looks ? pass->looks == MOT_WIDE_SUMS || pass->looks == MOT_WIDE_BOXES : !pass->moves;
+}
+
+/* In which launch a pass is run. */
+MOT_FN int mot_wide_launch_of(const mot_wide_pass *pass)
+{
+    return pass->looks == MOT_WIDE_RESIZES ? MOT_WIDE_RESIZE : pass->looks ? MOT_WIDE_LOOK : MOT_WIDE_RUN;
 }
 
 /* How many pixels a thread has at a time: of one band, of three colours, or, of a resize, of MOT_WIDE_BESIDE bands. */
@@ -188,7 +194,7 @@ MOT_FN int64_t mot_wide_table_bytes(int columns, int column_taps, int rows, int 
     return (weights * 8 + ((int64_t)columns + rows) * 8 + 255) & ~(int64_t)255;
 }
 
-/* Makes the items, the passes and the lists of tasks; counts for pass `now`; runs it, in one launch or two. */
+/* Makes the items, the passes and the lists of tasks; counts for pass `now`; runs it, in up to three launches. */
 cudaError_t mot_wide_plan_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream);

@@ -10,12 +10,13 @@
 #define MOT_WIDE_KEPT (MOT_WIDE_TILE * (MOT_WIDE_TILE + 1))
 
 /* Shared memory of blocks. */
-struct wide_look_room {
-    union {
-        float made[8][MOT_WIDE_THREADS];             /* what a pass makes one by one */
-        float weight[25];                            /* of SUMS */
-        double kept[MOT_WIDE_BESIDE][MOT_WIDE_KEPT]; /* of a resize */
-    };
+union wide_look_room {
+    float made[8][MOT_WIDE_THREADS]; /* what a pass makes one by one */
+    float weight[25];                /* of SUMS */
+};
+
+struct wide_resize_room {
+    double kept[MOT_WIDE_BESIDE][MOT_WIDE_KEPT];
 };
 
 DEVICE const mot_wide_item &source_of(const wide_task &t)
@@ -135,21 +136,24 @@ DEVICE void wide_add_rows(const wide_around &around, const int (&last)[2], int64
 {
     constexpr int side = 2 * REACH + 1;
     MOT_ROLLED
-    for (int j = 0; j < side; j++, band += row, weight += side)
+    for (int j = 0; j < side; j++, band += row, weight += side) {
+        float seen[2][4 + 2 * REACH];
 #pragma unroll
-        for (int q = 0; q < 2; q++) {
+        for (int q = 0; q < 2; q++) { /* all loads are under way together */
             const uint8_t *const p = around.own[q] + around.above[q] + band;
-            float seen[4 + 2 * REACH];
-            wide_load_four<WHOLE>(p, around.packed >> q & 1, last[q], pixel, seen + REACH);
+            wide_load_four<WHOLE>(p, around.packed >> q & 1, last[q], pixel, seen[q] + REACH);
 #pragma unroll
             for (int k = 0; k < 2 * REACH; k++)
-                seen[k < REACH ? k : 4 + k] = wide_load<WHOLE>(p + around.beside[4 * q + k]);
+                seen[q][k < REACH ? k : 4 + k] = wide_load<WHOLE>(p + around.beside[4 * q + k]);
+        }
+#pragma unroll
+        for (int q = 0; q < 2; q++)
 #pragma unroll
             for (int i = 0; i < side; i++)
 #pragma unroll
                 for (int k = 0; k < 4; k++)
-                    sum[4 * q + k] = fmaf(seen[k + i], weight[i], sum[4 * q + k]);
-        }
+                    sum[4 * q + k] = fmaf(seen[q][k + i], weight[i], sum[4 * q + k]);
+    }
 }
 
 #include "kernels/shapes_off.h"
@@ -166,7 +170,8 @@ DEVICE void wide_sums(const mot_wide_call &call, const wide_task &t, const wide_
 {
     const mot_range range = wide_range<WHOLE>(call, c);
     const mot_arg &arg = item.step.arg;
-    const float bias = mot_wide_bias(&range, item.taps.total, item.taps.offset);
+    const bool whole = item.taps.total == 1 && item.taps.offset == 0; /* then the bias is 0 */
+    const float bias = whole ? 0 : mot_wide_bias(&range, item.taps.total, item.taps.offset);
     const int64_t row = t.from.row, pixel = t.from.pixel, band = c * t.from.channel;
     const int reach = item.taps.reach;
     const bool none = t.from.width <= 2 * reach || t.from.height <= 2 * reach;
@@ -199,51 +204,79 @@ DEVICE void wide_sums(const mot_wide_call &call, const wide_task &t, const wide_
 
 #include "kernels/shapes_off.h"
 
+/* What a pass of a box blur adds for a quad, of rows, ... */
+template <bool WHOLE>
+DEVICE void wide_box_down(const mot_view &v, const uint8_t *column, int y, int radius, bool packed, int last,
+                          float inner[4], float edges[4])
+{
+    const auto load = [&](int tap, float seen[4]) {
+        wide_load_four<WHOLE>(column + max(0, min(y + tap, v.height - 1)) * v.row, packed, last, v.pixel, seen);
+    };
+    float seen[4];
+    load(-radius - 1, edges);
+    load(radius + 1, seen);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        edges[k] += seen[k];
+#pragma unroll 2
+    for (int tap = -radius; tap <= radius; tap++) {
+        load(tap, seen);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            inner[k] += seen[k];
+    }
+}
+
+/* ... or of columns. */
+template <bool WHOLE>
+DEVICE void wide_box_across(const mot_view &v, const uint8_t *row, int x, int radius, float inner[4], float edges[4])
+{
+    const auto load = [&](int column) {
+        return wide_load<WHOLE>(row + max(0, min(column, v.width - 1)) * (int64_t)(int)v.pixel);
+    };
+    float seen[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        edges[k] = load(x + k - radius - 1) + load(x + k + radius + 1);
+        seen[k] = k ? load(x + k - radius - 1) : 0;
+    }
+#pragma unroll 4
+    for (int tap = -radius; tap <= radius; tap++) {
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            seen[k] = seen[k + 1];
+        seen[3] = load(x + 3 + tap);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            inner[k] += seen[k];
+    }
+}
+
 /* One pass of a box blur. */
 template <bool WHOLE>
 DEVICE void wide_boxes(const mot_wide_call &call, const wide_task &t, int x, int y, bool packed, int c, float at[4])
 {
-    const mot_arg &arg = source_of(t).step.arg;
-    const mot_view &from = t.from;
+    const mot_wide_item &item = source_of(t);
+    const mot_arg &arg = item.step.arg;
+    const mot_view from = t.from;
+    const int radius = (int)mot_blur_radius(&arg), last = from.width - 1 - x;
+    const bool floats = !WHOLE || t.of.floats[0];
     const uint8_t *const band = from.data + c * from.channel;
-    const int64_t radius = mot_blur_radius(&arg);
-    const bool rows = wide_rows_packed(t, packed);
-    float inner[4] = {}, edges[4] = {};
-    if (source_of(t).down) {
-        for (int64_t r = y - radius - 1; r <= y + radius + 1; r++) {
-            const int64_t row = r < 0 ? 0 : r >= from.height ? from.height - 1 : r;
-            const bool begins = r == y - radius - 1, ends = r == y + radius + 1;
-            float v[4];
-            const uint8_t *const p = band + row * from.row + x * from.pixel;
-            if (t.of.floats[0])
-                wide_load_four<false>(p, rows, from.width - 1 - x, from.pixel, v);
-            else
-                wide_load_four<WHOLE>(p, rows, from.width - 1 - x, from.pixel, v);
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                edges[k] = begins ? v[k] : ends ? edges[k] + v[k] : edges[k];
-                inner[k] = begins || ends ? inner[k] : inner[k] + v[k];
-            }
-        }
-    } else {
-        const uint8_t *const row = band + y * from.row;
-        for (int64_t r = x - radius - 1; r < x + 4 + radius + 1; r++) {
-            const int64_t column = r < 0 ? 0 : r >= from.width ? from.width - 1 : r;
-            const uint8_t *const p = row + column * from.pixel;
-            const float v = t.of.floats[0] ? wide_load<false>(p) : wide_load<WHOLE>(p);
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const int64_t apart = r - (x + k);
-                edges[k] = apart == -radius - 1 ? v : apart == radius + 1 ? edges[k] + v : edges[k];
-                inner[k] = apart >= -radius && apart <= radius ? inner[k] + v : inner[k];
-            }
-        }
-    }
+    float inner[4] = {}, edges[4];
+    packed = wide_rows_packed(t, packed);
+    if (item.down && floats)
+        wide_box_down<false>(from, band + x * from.pixel, y, radius, packed, last, inner, edges);
+    else if (item.down)
+        wide_box_down<WHOLE>(from, band + x * from.pixel, y, radius, packed, last, inner, edges);
+    else if (floats)
+        wide_box_across<false>(from, band + y * from.row, x, radius, inner, edges);
+    else
+        wide_box_across<WHOLE>(from, band + y * from.row, x, radius, inner, edges);
     const mot_range range = wide_range<WHOLE>(call, c);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        const float v = mot_wide_blur(source_of(t).step.op, inner[k], edges[k], &arg);
-        at[k] = !source_of(t).ends ? v : mot_wide_end(&range, 0, WHOLE ? rintf(v) : v);
+        const float v = mot_wide_blur(item.step.op, inner[k], edges[k], &arg);
+        at[k] = !item.ends ? v : mot_wide_end(&range, 0, WHOLE ? rintf(v) : v);
     }
 }
 
@@ -271,10 +304,20 @@ DEVICE mot_wide_axis wide_axis_of(const mot_wide_scale &how, int k)
     return axis;
 }
 
+/* What a resize has outside of its picture. */
+OUTLINE float wide_fill_of(const mot_wide_call &call, const wide_task &t, int c)
+{
+    const mot_wide whose = wide_of(call);
+    return mot_wide_fill(&whose, &source_of(t).step, c);
+}
+
 /* One component of the first axis, of a picture that reaches beyond the image. */
 template <bool WHOLE>
-OUTLINE double wide_beyond(mot_view v, float fill, mot_wide_axis axis, int entry, int x, int y, int down, int c)
+OUTLINE double wide_beyond(const mot_wide_call &call, const wide_task &t, mot_wide_axis axis, int entry, int x, int y,
+                           int down, int c)
 {
+    const mot_view &v = t.from;
+    const float fill = wide_fill_of(call, t, c);
     double sum = 0;
     for (int s = 0; s < axis.count[entry]; s++, x += !down, y += down) {
         const bool inside = x >= 0 && y >= 0 && x < v.width && y < v.height;
@@ -284,12 +327,11 @@ OUTLINE double wide_beyond(mot_view v, float fill, mot_wide_axis axis, int entry
     return sum;
 }
 
-/* What the first axis of a resize makes, in MOT_WIDE_BESIDE bands, of `columns` and `rows` from x0, y0 on: along the
+/* What the first axis of a resize makes, in `bands` bands from c on, of `columns` and `rows` from x0, y0 on: along the
  * other axis they are the source's. */
 template <bool WHOLE>
-DEVICE void wide_resize_first(const wide_task &t, const float (&fill)[MOT_WIDE_BESIDE],
-                              const int (&bands)[MOT_WIDE_BESIDE], int x0, int y0, int columns, int rows,
-                              double (*kept)[MOT_WIDE_KEPT])
+DEVICE void wide_resize_first(const mot_wide_call &call, const wide_task &t, int c, int bands, int x0, int y0,
+                              int columns, int rows, double (*kept)[MOT_WIDE_KEPT])
 {
     const mot_wide_scale &how = source_of(t).scale;
     const bool down = source_of(t).down, inside = how.inside;
@@ -300,7 +342,7 @@ DEVICE void wide_resize_first(const wide_task &t, const float (&fill)[MOT_WIDE_B
     const uint8_t *band[MOT_WIDE_BESIDE];
 #pragma unroll
     for (int g = 0; g < MOT_WIDE_BESIDE; g++)
-        band[g] = from.data + bands[g] * from.channel + top * from.row + left * from.pixel;
+        band[g] = from.data + (c + min(g, bands - 1)) * from.channel + top * from.row + left * from.pixel;
     MOT_ROLLED
     for (int j = threadIdx.x / 32; j < rows && lane < columns; j += MOT_WIDE_THREADS / 32) {
         const int entry = down ? y0 + j : x0 + lane, begins = axis.first[entry], count = axis.count[entry];
@@ -308,17 +350,26 @@ DEVICE void wide_resize_first(const wide_task &t, const float (&fill)[MOT_WIDE_B
         const double *weight = axis.weight + entry;
         int64_t p = y * from.row + x * from.pixel;
         double sum[MOT_WIDE_BESIDE] = {};
-#pragma unroll 2
-        for (int s = 0; s < count && inside; s++, weight += out, p += along) {
-            const double by = *weight;
+        MOT_ROLLED
+        for (int s = 0; s < count && inside; s += 2, weight += 2 * out, p += 2 * along) {
+            const bool two = s + 1 < count; /* whose loads are under way together */
+            const double by[2] = { weight[0], two ? weight[out] : 0 };
+            float seen[2][MOT_WIDE_BESIDE];
 #pragma unroll
-            for (int g = 0; g < MOT_WIDE_BESIDE; g++)
-                sum[g] += (double)wide_load<WHOLE>(band[g] + p) * by;
+            for (int g = 0; g < MOT_WIDE_BESIDE; g++) {
+                seen[0][g] = wide_load<WHOLE>(band[g] + p);
+                seen[1][g] = two ? wide_load<WHOLE>(band[g] + p + along) : 0;
+            }
+#pragma unroll
+            for (int g = 0; g < MOT_WIDE_BESIDE; g++) {
+                sum[g] += (double)seen[0][g] * by[0];
+                sum[g] = two ? sum[g] + (double)seen[1][g] * by[1] : sum[g];
+            }
         }
 #pragma unroll
         for (int g = 0; g < MOT_WIDE_BESIDE; g++) {
             if (!inside)
-                sum[g] = wide_beyond<WHOLE>(from, fill[g], axis, entry, left + x, top + y, down, bands[g]);
+                sum[g] = wide_beyond<WHOLE>(call, t, axis, entry, left + x, top + y, down, c + min(g, bands - 1));
             kept[g][j * (MOT_WIDE_TILE + 1) + lane] = (double)mot_wide_resized(sum[g], WHOLE);
         }
     }
@@ -330,26 +381,42 @@ DEVICE void wide_resize_second(const mot_wide_axis &axis, bool down, int at, int
                                const double (*kept)[MOT_WIDE_KEPT], double sum[G][N])
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const double *weight[N];
+    int where[N], count[N], most = 0;
 #pragma unroll
     for (int k = 0; k < N; k++) {
         const int entry = down ? x0 + min(lane, wide - 1) : y0 + min(warp + 8 * k, high - 1);
-        const int begins = axis.first[entry] - at, count = min(axis.count[entry], n - begins);
-        int s = max(0, -begins),
-            i = (MOT_WIDE_TILE + 1) * (down ? warp + 8 * k : begins + s) + (down ? begins + s : lane);
-        const double *weight = axis.weight + s * axis.out + entry;
-        MOT_ROLLED
-        for (; s < count; s++, weight += axis.out, i += down ? 1 : MOT_WIDE_TILE + 1) {
-            const double by = *weight;
+        const int begins = axis.first[entry] - at, s = max(0, -begins);
+        count[k] = min(axis.count[entry], n - begins) - s;
+        where[k] = (MOT_WIDE_TILE + 1) * (down ? warp + 8 * k : begins + s) + (down ? begins + s : lane);
+        weight[k] = axis.weight + s * axis.out + entry;
+        most = max(most, count[k]);
+    }
+    MOT_ROLLED
+    for (int s = 0; s < most; s++) {
+        double by[N] = {}, seen[G][N] = {};
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            if (s >= count[k])
+                continue;
+            by[k] = *weight[k];
+            weight[k] += axis.out;
 #pragma unroll
             for (int g = 0; g < G; g++)
-                sum[g][k] += kept[g][i] * by;
+                seen[g][k] = kept[g][where[k]];
+            where[k] += down ? 1 : MOT_WIDE_TILE + 1;
         }
+#pragma unroll
+        for (int k = 0; k < N; k++)
+#pragma unroll
+            for (int g = 0; g < G; g++)
+                sum[g][k] = s < count[k] ? sum[g][k] + seen[g][k] * by[k] : sum[g][k];
     }
 }
 
 /* A resize: the CTA makes what the first axis makes of a tile's source, as much of it as it can keep, and adds what the
  * second one sees of that. */
-template <bool WHOLE> DEVICE void wide_resize(const mot_wide_call &call, const wide_task &t, wide_look_room &room)
+template <bool WHOLE> DEVICE void wide_resize(const mot_wide_call &call, const wide_task &t, wide_resize_room &room)
 {
     constexpr int N = 4, G = MOT_WIDE_BESIDE;
     const mot_wide_scale &how = source_of(t).scale;
@@ -360,10 +427,8 @@ template <bool WHOLE> DEVICE void wide_resize(const mot_wide_call &call, const w
     wide_memory<N> to;
     int first, end;
     wide_find<N>(t, wide_block<N>(call, t, &first, &end), spot);
-    wide_aim<N>(t, t.to, t.to_dtype, spot, to);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, x0 = spot.x[0] - lane, y0 = spot.y[0] - warp;
     const int wide = min(MOT_WIDE_TILE, t.of.width - x0), high = min(8 * N, t.of.height - y0);
-    const mot_wide whose = wide_of(call);
     uint32_t low = 0x7FFFFFFF, last = 0, outside = 0;
     if (lane < (down ? wide : high)) {
         const int count = second.count[(down ? x0 : y0) + lane], begins = second.first[(down ? x0 : y0) + lane];
@@ -378,31 +443,28 @@ template <bool WHOLE> DEVICE void wide_resize(const mot_wide_call &call, const w
             outside |= how.axis[0].count[spot.x[0]] < 0 || how.axis[1].count[spot.y[0] + 8 * k] < 0 ? 1u << k : 0;
     MOT_ROLLED
     for (int c = first; c < end; c += G) {
-        int bands[G];
-        float fill[G];
+        const int bands = min(G, end - c);
         double sum[G][N] = {};
-#pragma unroll
-        for (int g = 0; g < G; g++) {
-            bands[g] = min(c + g, end - 1);
-            fill[g] = mot_wide_fill(&whose, &source_of(t).step, bands[g]);
-        }
         MOT_ROLLED
         for (int at = (int)low; at < (int)last; at += MOT_WIDE_TILE) {
             const int n = min(MOT_WIDE_TILE, (int)last - at);
             __syncthreads();
-            wide_resize_first<WHOLE>(t, fill, bands, down ? at : x0, down ? y0 : at, down ? n : wide, down ? high : n,
-                                     kept);
+            wide_resize_first<WHOLE>(call, t, c, bands, down ? at : x0, down ? y0 : at, down ? n : wide,
+                                     down ? high : n, kept);
             __syncthreads();
             wide_resize_second<G, N>(second, down, at, n, x0, y0, wide, high, kept, sum);
         }
+        wide_aim<N>(t, t.to, t.to_dtype, spot, to);
 #pragma unroll
         for (int g = 0; g < G; g++) {
+            if (g >= bands)
+                break;
+            const float fill = outside ? wide_fill_of(call, t, c + g) : 0;
             float made[N];
 #pragma unroll
             for (int k = 0; k < N; k++)
-                made[k] = outside >> k & 1 ? fill[g] : mot_wide_resized(sum[g][k], WHOLE);
-            if (c + g < end)
-                wide_end<N>(call, t, spot, to, c + g, made);
+                made[k] = outside >> k & 1 ? fill : mot_wide_resized(sum[g][k], WHOLE);
+            wide_end<N, WHOLE>(call, t, spot, to, c + g, made);
         }
     }
 }
@@ -455,7 +517,7 @@ template <bool WHOLE> DEVICE void wide_look(const mot_wide_call &call, const wid
             for (int k = 0; k < N; k++)
                 at[k] = made[k][threadIdx.x];
         }
-        wide_end<N>(call, t, spot, to, c, at);
+        wide_end<N, WHOLE>(call, t, spot, to, c, at);
     }
 }
 

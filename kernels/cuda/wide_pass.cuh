@@ -16,6 +16,7 @@ struct wide_task {
     mot_view from, to, beside;
     int from_dtype, to_dtype;
     int quads, by_band; /* how threads have pixels */
+    int plain;          /* the result is stored as it is, to one place, band by band */
     int image;          /* -1: there is no such task */
     uint32_t task;      /* of the image's pass */
 };
@@ -59,6 +60,8 @@ DEVICE void wide_next(const mot_wide_call &call, int launch, wide_task &task)
     task.beside = of.to == MOT_WIDE_DST && call.beside ? image_of(call.output, call.channels, i) : task.to;
     task.by_band = launch == MOT_WIDE_RUN && mot_wide_by_band(&call, &of);
     task.quads = !task.by_band && mot_wide_quads(&of);
+    task.plain =
+        task.to_dtype == call.src_dtype && !task.by_band && !(of.to == MOT_WIDE_DST && (call.beside || call.mean));
     task.image = i;
     task.task = t - of.task[launch];
 }
@@ -393,10 +396,14 @@ DEVICE void wide_store_pixels(const mot_view &v, const wide_spot<N> &spot, int c
 }
 
 /* Stores what the pass has made of band c, and what of an output. `stage`: where each warp has a band, from c on. */
-template <int N>
+template <int N, bool WHOLE, bool PLAIN = true>
 DEVICE void wide_end(const mot_wide_call &call, const wide_task &t, const wide_spot<N> &spot, const wide_memory<N> &to,
                      int c, float at[N], uint32_t (*stage)[MOT_WIDE_THREADS + 4] = nullptr)
 {
+    if (PLAIN && t.plain) {
+        wide_store_block<N>(t.quads, spot.there, to, c * t.to.channel, WHOLE ? MOTLEY_U16 : MOTLEY_F32, at);
+        return;
+    }
     const bool ends = t.of.to == MOT_WIDE_DST, two = ends && call.beside;
     const int own = stage ? c + (int)threadIdx.x / 32 : c;
     const uint32_t there = own < call.channels ? spot.there : 0;

@@ -221,8 +221,8 @@ DEVICE void wide_list(const mot_wide_call &call, int i)
     for (int k = threadIdx.x; k < MOT_WIDE_LAUNCHES * call.passes; k += MOT_WIDE_PLAN_THREADS) {
         mot_wide_pass &pass = passes[k / MOT_WIDE_LAUNCHES];
         const int launch = k % MOT_WIDE_LAUNCHES;
-        const bool has = pass.first >= 0 && (launch == MOT_WIDE_COUNT ? pass.counted >= 0
-                                                                      : (launch == MOT_WIDE_LOOK) == (pass.looks != 0));
+        const bool has =
+            pass.first >= 0 && (launch == MOT_WIDE_COUNT ? pass.counted >= 0 : launch == mot_wide_launch_of(&pass));
         const bool by_band = launch == MOT_WIDE_RUN && mot_wide_by_band(&call, &pass);
         const int64_t blocks = mot_wide_blocks(by_band ? 1 : mot_wide_pixels(call.channels, pass.looks), pass.width,
                                                pass.height, !by_band && mot_wide_quads(&pass));

@@ -330,10 +330,11 @@ static void fiber_main()
                     masks_kernel, gather_kernel<MOTLEY_U8>, gather_kernel<MOTLEY_F32>, gather_kernel<MOTLEY_F16>,
                     gather_kernel<MOTLEY_BF16>, follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>,
                     planes_kernel<uint16_t>, planes_kernel<uint32_t>, planes_kernel<uint64_t>, wide_plan_kernel,
-                    wide_look_kernel<false>, wide_look_kernel<true>, wide_count_kernel<1, false>,
-                    wide_count_kernel<3, false>, wide_count_kernel<1, true>, wide_count_kernel<3, true>,
-                    wide_run_kernel<1, false>, wide_run_kernel<3, false>, wide_run_kernel<1, true>,
-                    wide_run_kernel<3, true>, axes_kernel, resize_kernel<0>, resize_kernel<1>, resize_kernel<3>) &&
+                    wide_look_kernel<false>, wide_look_kernel<true>, wide_resize_kernel<false>,
+                    wide_resize_kernel<true>, wide_count_kernel<1, false>, wide_count_kernel<3, false>,
+                    wide_count_kernel<1, true>, wide_count_kernel<3, true>, wide_run_kernel<1, false>,
+                    wide_run_kernel<3, false>, wide_run_kernel<1, true>, wide_run_kernel<3, true>, axes_kernel,
+                    resize_kernel<0>, resize_kernel<1>, resize_kernel<3>) &&
             !emulate_resident_kernel(kernel_now, arguments_now[0]))
             emulate_fail("a kernel that fiber_main does not list");
         const unsigned cta = self / threads;
