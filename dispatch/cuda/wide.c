@@ -100,8 +100,8 @@ static void add_place(mot_wide_call *call, const mot_sizes *most, unsigned filte
     if (filters)
         call->table_bytes = larger(call->table_bytes, mot_wide_table_bytes(dst->width, taps[0], dst->height, taps[1]));
     call->spare_floats = larger(call->spare_floats, (int64_t)dst->width * dst->height * call->channels);
-    if (call->by_pixel)
-        call->blocks = larger(call->blocks, mot_wide_blocks(1, dst->width, dst->height, 0));
+    if (call->by_pixel[0] || call->by_pixel[1])
+        call->shared_blocks = larger(call->shared_blocks, mot_wide_blocks(1, dst->width, dst->height, 0));
     for (int quads = 0; quads < 2; quads++)
         call->blocks =
             larger(call->blocks, mot_wide_blocks(mot_wide_pixels(call->channels, filters ? MOT_WIDE_RESIZES : 0),
@@ -118,8 +118,11 @@ static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, con
     w.call.dst_dtype = (int32_t)dst->dtype;
     for (size_t i = 0; i < (src->images || dst->images ? src->count : 1); i++) /* each image by itself is or is not */
         w.call.in_place |= mot_batch_view(src, i).data == mot_batch_view(dst, i).data;
-    w.call.by_pixel =
-        dst->channels >= MOT_WIDE_MANY && mot_batch_view(dst, 0).pixel > (int64_t)mot_dtype_bytes((int)dst->dtype);
+    for (int k = 0; k < 2; k++) {
+        const motley_batch *const batch = k ? dst : src;
+        w.call.by_pixel[k] = src->channels >= MOT_WIDE_MANY &&
+                             mot_batch_view(batch, 0).pixel > (int64_t)mot_dtype_bytes((int)batch->dtype);
+    }
     w.call.multiprocessors = s->chip.multiprocessors;
     w.sent_bytes = (size_t)src->channels * (sizeof *bands->range + 3 * sizeof(float));
     return w;
@@ -133,6 +136,8 @@ static void end(mot_cuda_wide *w, const needs *steps, int placed)
     w->call.most_items = (int32_t)(steps->items + placed + 1);
     w->call.passes =
         (int32_t)((placed ? 1 + larger(steps->passes, steps->items > 0) : larger(steps->passes, 1)) + w->call.in_place);
+    if (steps->looks) /* which bands side by side do not begin or end */
+        w->call.passes += w->call.by_pixel[0] + w->call.by_pixel[1];
     mot_wide_cut(&w->call);
 }
 

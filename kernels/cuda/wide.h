@@ -99,7 +99,7 @@ typedef struct mot_wide_call {
     int32_t order;              /* of the passes: motley_resize_order */
     uint8_t place_fill[4];      /* what places read outside */
     int32_t in_place;
-    int32_t by_pixel;               /* bands of dst lie pixel by pixel, and are many */
+    int32_t by_pixel[2];            /* bands of src and of dst lie pixel by pixel, and are many */
     int32_t may[MOT_WIDE_LAUNCHES]; /* which launches some pass may need */
     mot_wide_item *items;           /* [count][most_items] */
     mot_wide_pass *pass;            /* [count][passes] */
@@ -116,9 +116,9 @@ typedef struct mot_wide_call {
     int32_t *list;      /* [passes][MOT_WIDE_LAUNCHES][count * most_tasks]: the image of each */
     int64_t most_tasks; /* of an image */
     /* The launch: */
-    int32_t now;      /* which pass */
-    int32_t together; /* bands that a CTA works on at the same pixels */
-    int64_t blocks;   /* of pixels, of the largest image */
+    int32_t now;                   /* which pass */
+    int32_t together;              /* bands that a CTA works on at the same pixels */
+    int64_t blocks, shared_blocks; /* of pixels, of the largest image; of 32 x 8, where warps have a band each */
     int32_t multiprocessors;
 } mot_wide_call;
 
@@ -150,7 +150,8 @@ MOT_FN int mot_wide_pixels(int channels, int looks)
 /* Whether warps have a band each, of 32 x 8 pixels. */
 MOT_FN int mot_wide_by_band(const mot_wide_call *call, const mot_wide_pass *pass)
 {
-    return call->by_pixel && pass->to == MOT_WIDE_DST && !pass->looks;
+    return !pass->looks &&
+           ((call->by_pixel[0] && pass->from == MOT_WIDE_SRC) || (call->by_pixel[1] && pass->to == MOT_WIDE_DST));
 }
 
 /* Blocks of pixels of an image, each of which a CTA makes at a time. */
@@ -185,6 +186,7 @@ MOT_FN void mot_wide_cut(mot_wide_call *call)
     call->together = (int32_t)((call->channels + groups - 1) / groups);
     const int64_t runs = call->blocks * ((call->channels + call->together - 1) / call->together);
     call->most_tasks = runs > counts ? runs : counts;
+    call->most_tasks = call->most_tasks > call->shared_blocks ? call->most_tasks : call->shared_blocks;
 }
 
 /* Bytes of an image's tables, for so many taps of each component of the result. */

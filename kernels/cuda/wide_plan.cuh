@@ -18,6 +18,7 @@ struct wide_plan {
     mot_resize_axis axis[2]; /* ... its columns and rows, ... */
     int resampled[2];        /* ... and which of them have more than one tap */
     mot_wide_scale *scale;   /* NULL: there is none */
+    int by_pixel[2];         /* of the call */
 };
 
 DEVICE void wide_begin_pass(wide_plan &p)
@@ -29,14 +30,14 @@ DEVICE void wide_begin_pass(wide_plan &p)
 OUTLINE mot_wide_item &wide_add(wide_plan &p, int kind, const mot_step &step)
 {
     const mot_wide_pass &last = p.passes[p.turns - 1];
-    if ((kind >= MOT_WIDE_SOURCES && last.end > last.first) || (kind == MOT_WIDE_COUNTS && last.counted >= 0) ||
-        last.looks)
+    const bool looks = kind >= MOT_WIDE_SOURCES, apart = p.by_pixel[0] && kind != MOT_WIDE_RESIZES && p.turns == 1;
+    if ((looks && (apart || last.end > last.first)) || (kind == MOT_WIDE_COUNTS && last.counted >= 0) || last.looks)
         wide_begin_pass(p);
     mot_wide_pass &pass = p.passes[p.turns - 1];
     if (kind == MOT_WIDE_COUNTS)
         pass.counted = p.count;
     pass.moves |= kind == MOT_WIDE_MOVES;
-    pass.looks = kind >= MOT_WIDE_SOURCES ? kind : 0;
+    pass.looks = looks ? kind : 0;
     mot_wide_item &item = p.items[p.count++];
     pass.end = p.count;
     item.kind = kind;
@@ -195,7 +196,8 @@ DEVICE void wide_end_plan(wide_plan &p, const mot_wide_call &call)
     for (int k = 0; k < p.count && apart; k++)
         moves |= p.items[k].kind >= MOT_WIDE_SOURCES ||
                  (p.items[k].kind == MOT_WIDE_MOVES && p.items[k].trace.kind != MOT_TRACE_ERASES);
-    if (moves) /* it would overwrite what others still read */
+    const int looks = p.passes[p.turns - 1].looks;
+    if (moves || (looks && looks != MOT_WIDE_RESIZES && p.by_pixel[1])) /* it would overwrite what others still read */
         wide_begin_pass(p);
     const int before = call.passes - p.turns;
     for (int k = call.passes - 1; k >= 0; k--) {
@@ -284,7 +286,8 @@ static __global__ void __launch_bounds__(MOT_WIDE_PLAN_THREADS)
                         {},
                         {},
                         {},
-                        nullptr };
+                        nullptr,
+                        { call.by_pixel[0], call.by_pixel[1] } };
         wide_begin_pass(p);
         mot_step fill;
         mot_clear_step(&fill);
