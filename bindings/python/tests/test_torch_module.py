@@ -280,7 +280,10 @@ class Following:
 
     def __call__(self, images, **which):
         sample = self.follow({"image": images, "other": images}, **which)
-        return {name: own["image"] for name, own in sample.items()} if "image" not in sample else sample["other"]
+        if "image" in sample:
+            return sample["other"]
+        views = {name: own if isinstance(own, tuple) else (own,) for name, own in sample.items()}
+        return {name: tuple(one["image"] for one in own) for name, own in views.items()}
 
 
 @cuda
