@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times recipes that train detectors, one thread, sample by sample: torchvision's v2 classes on PIL images with boxes,
-labels and masks, and Motley's file of the same recipe through motley.Follow on the same pictures as arrays.
+labels and masks, albumentations (OpenCV) on the same pictures as arrays, and Motley's file of the recipe through
+motley.Follow on these arrays. albumentations has neither zoom-out nor crops by IoU nor DETR's size crop: what its users
+write instead takes their places (ALIKE), so its times are of like work, not of the same.
 
     PYTHONPATH=BUILD_DIR/bindings/python bench/detection.py [--rounds N] [--out FILE.json]
 
-Run it by a Python with torchvision. Times are of the process's CPU, and the subjects alternate, so that a busy machine
-slows all of them alike; each ratio is the median of the rounds' ratios. Without masks and with one for each of 7 boxes,
-pictures of 640x480. About six minutes with 5 rounds."""
+Run it by a Python with torchvision and, if it is to be timed too, albumentations 2.0.8. Times are of the process's CPU,
+and the subjects alternate, so that a busy machine slows all of them alike; each ratio is the median of the rounds'
+ratios. Without masks and with one for each of 7 boxes, pictures of 640x480. A minute or two with 5 rounds."""
 
 import argparse
+import functools
 import json
 import operator
 import pathlib
@@ -27,6 +30,13 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 import motley
+
+try:
+    import albumentations as A
+    import cv2
+    from albumentations.pytorch import ToTensorV2
+except ImportError:
+    A = None
 
 WIDTH, HEIGHT, BOXES, PICTURES = 640, 480, 7, 24
 
@@ -110,6 +120,38 @@ RECIPES = {"dfine_l": dfine, "tv_ssd": ssd, "tv_ssdlite": ssdlite, "tv_lsj": lsj
 RECIPES |= {"detr": detr}
 
 
+def alike():
+    """The recipes as albumentations has them."""
+    distort = A.ColorJitter((0.875, 1.125), (0.5, 1.5), (0.5, 1.5), (-0.05, 0.05), p=0.5)
+    zoom_out = A.CropAndPad(percent=(0, 1.5), keep_size=False, fill=(123, 117, 104), p=0.5)
+    crop, flip = A.BBoxSafeRandomCrop(p=0.8), A.HorizontalFlip()
+    sizes = A.SmallestMaxSize(SIDES)
+    scale = A.RandomScale((0.16 - 1, 3.2 - 1), p=1)  # a side of 640 becomes 0.1 to 2 times 1024
+    fixed = A.RandomCrop(1024, 1024, pad_if_needed=True, fill=(123, 117, 104))
+    cropped = A.Sequential([A.SmallestMaxSize([400, 500, 600]), A.RandomCrop(384, 500), sizes], p=1)
+    return {
+        "dfine_l": [distort, zoom_out, crop, flip, A.Resize(640, 640)],
+        "tv_ssd": [distort, zoom_out, crop, flip],
+        "tv_ssdlite": [crop, flip],
+        "tv_lsj": [scale, fixed, flip],
+        "tv_multiscale": [sizes, flip],
+        "detr": [flip, A.OneOf([sizes, cropped], p=1), A.Normalize()],
+    }
+
+
+def albumentations(name):
+    """A call with one of our samples."""
+    steps = alike()[name] + [A.ToFloat(255)] * (name != "detr") + [ToTensorV2()]
+    boxes = A.BboxParams("pascal_voc", label_fields=["labels"], min_width=1, min_height=1)
+    compose = A.Compose(steps, bbox_params=boxes)
+
+    def call(sample):
+        more = {"masks": sample["masks"]} if "masks" in sample else {}
+        return compose(image=sample["image"], bboxes=sample["boxes"], labels=sample["labels"], **more)
+
+    return call
+
+
 def seconds(call):
     begin = time.process_time()
     call()
@@ -136,6 +178,7 @@ def measure(name, masks, rounds):
     ids = iter(range(1 << 30))
     subjects = {
         "torchvision": lambda: each(lambda sample: recipe(*sample), theirs),
+        **({"albumentations": functools.partial(each, albumentations(name), ours)} if A else {}),
         "motley": lambda: each(lambda sample: follow(sample, sample_ids=next(ids), epoch=0), ours),
     }
     times = {name: [] for name in subjects}
@@ -145,7 +188,9 @@ def measure(name, masks, rounds):
     row = {"recipe": name, "masks": BOXES if masks else 0}
     for subject, found in times.items():
         row[f"{subject}_ms"] = round(statistics.median(found[1:]) * 1e3, 2)
-    row["times"] = round(statistics.median(map(operator.truediv, times["torchvision"][1:], times["motley"][1:])), 1)
+    for subject in times.keys() - {"motley"}:
+        ratios = map(operator.truediv, times[subject][1:], times["motley"][1:])
+        row[f"{subject}_times"] = round(statistics.median(ratios), 1)
     print(row, flush=True)
     return row
 
@@ -158,6 +203,9 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
     versions = {"torchvision": torchvision.__version__.split("+")[0], "pillow": PIL.__version__}
+    if A:
+        cv2.setNumThreads(1)
+        versions |= {"albumentations": A.__version__, "opencv": cv2.__version__}
     run = {**conditions(PYTHON_PATHS), **versions}
     run["rows"] = [measure(name, masks, options.rounds) for name in RECIPES for masks in (False, True)]
     out = options.out or ROOT / f"bench/results/{run['date']}-detection.json"

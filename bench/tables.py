@@ -235,17 +235,25 @@ def transforms(result):
 
 
 def detection(result):
-    yield "| recipe | masks | torchvision's v2 | Motley | times |"
-    yield "|---|---:|---:|---:|---:|"
+    peers = {name: result[name] for name in ("torchvision", "albumentations") if name in result}
+    yield (
+        "| recipe | masks |"
+        + "".join(f" {name} |" for name in peers)
+        + " Motley |"
+        + "".join(f" times {name} |" for name in peers)
+    )
+    yield "|---|" + "---:|" * (2 + 2 * len(peers))
     for row in result["rows"]:
-        yield (
-            f"| `{row['recipe']}` | {row['masks']} | {row['torchvision_ms']:.2f} ms | {row['motley_ms']:.2f} ms "
-            f"| **{row['times']:.1f}** |"
-        )
+        times = [f"{row[f'{name}_ms']:.2f} ms" for name in (*peers, "motley")]
+        times += [f"**{row[f'{name}_times']:.1f}**" for name in peers]
+        yield f"| `{row['recipe']}` | {row['masks']} | " + " | ".join(times) + " |"
     yield ""
+    versions = [f"torchvision {result['torchvision']} (v2) on Pillow {result['pillow']}"]
+    if "albumentations" in result:
+        versions.append(f"albumentations {result['albumentations']} on OpenCV {result['opencv']}")
     yield (
         f"A picture of 640x480 with 7 boxes and labels a call, one thread, processor time, medians of interleaved "
-        f"rounds: {result['cpu']}, torchvision {result['torchvision']} on Pillow {result['pillow']}, commit "
+        f"rounds: {result['cpu']}, {', '.join(versions)}, commit "
         f"{result['commit']}{' with changes' if result['changed'] else ''}, {result['date']}. Measured by "
         "`bench/detection.py`."
     )
