@@ -137,6 +137,7 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
         motley_policy_destroy(made);
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the follower of policy '%s'", policy->name);
     }
+    made->first_block = policy->first_block; /* by its place, which its own text does not say */
     made->interpolations = 1;
     made->interpolation[0] = (uint8_t)params->interpolation;
     /* A policy's fill is a colour; images with 1 or 2 channels get its luma and its alpha. */

@@ -158,8 +158,11 @@ Test(follow, masks_have_the_bytes_of_nearest)
         heights[i] = H;
     }
     number_pixels(in, MASKS);
-    for (size_t p = 0; p < input_builtins(false); p++) {
-        motley_policy *policy = builtin(p), *follower;
+    const char *const several = /* stages of one policy draw different words */
+        "motley: 1\nname: several\nstages:\n  - policy: trivial_augment_wide\n  - policy: rand_augment\n"
+        "  - one_of: [{stages: [{policy: trivial_augment_wide}]}, {stages: [{policy: auto_augment_imagenet}]}]\n";
+    for (size_t p = 0; p <= input_builtins(false); p++) {
+        motley_policy *policy = p < input_builtins(false) ? builtin(p) : parsed(several), *follower;
         if (motley_policy_describe(policy)->takes_boxes) { /* see test_boxes.c */
             motley_policy_destroy(policy);
             continue;
