@@ -321,6 +321,9 @@ motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *
                                  motley_policy **kept, motley_error *error)
 {
     MOT_TRY(mot_transform_check_single(policy->staged, error));
+    if (policy->staged->follower)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "policy '%s' is a follower: want the policy that it follows",
+                        policy->staged->name);
     MOT_TRY(mot_policy_copy(policy, kept, error));
     mot_transform *const made = (*kept)->staged;
     const uint32_t stages = made->stages;

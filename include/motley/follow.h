@@ -35,7 +35,8 @@ typedef struct motley_follower_params {
  *           their images: motley_planes.
  *  Fill     Windows that reach past the image (padding, a centre crop of a smaller image) are filled with `fill`, too.
  *  Params   NULL: nearest, filled with 0, not erased. `erase` also fills the boxes of an erase stage.
- *  Text     The follower of a policy with stages has none: motley_policy_print refuses it, and it has no follower.
+ *  Text     The follower of a policy with stages has none: motley_policy_print, motley_policy_follower and
+ *           motley_policy_pictures refuse it.
  *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, whose geometry is unknown, mixes chains of ops, each of
  *           which may move pixels differently, or mixes images. MEMORY. *follower is NULL then. */
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,

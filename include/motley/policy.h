@@ -169,7 +169,8 @@ MOTLEY_API motley_status motley_policy_scale(const motley_policy *policy, uint32
  *  show or save what a network gets, as `motley apply` and `motley preview` do.
  *
  *  Random   It draws as `policy` does, except for erased boxes and mixing.
- *  Errors   ARGUMENT: a policy without stages; MEMORY. *pictures is NULL then. */
+ *  Errors   ARGUMENT: a policy without stages; UNSUPPORTED: views, schedules, a follower; MEMORY. *pictures is NULL
+ *           then. */
 MOTLEY_API motley_status motley_policy_pictures(const motley_policy *policy, motley_policy **pictures,
                                                 motley_error *error);
 
