@@ -2,6 +2,8 @@
 /* The device: what its runtime reports as errors, which device is current, and where the caller's pointers point. */
 #include "dispatch/cuda/state.h"
 
+#include <inttypes.h>
+
 motley_status mot_cuda_fail(motley_error *error, const char *what, cudaError_t code)
 {
     const motley_status status = code == cudaErrorMemoryAllocation ? MOTLEY_ERR_MEMORY : MOTLEY_ERR_CUDA;
@@ -79,9 +81,14 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
     const mot_cuda_state *const s = state;
     const size_t element = mot_dtype_bytes(batch->dtype);
     const size_t checked = batch->images || batch->count < 2 ? batch->count : 2; /* by one stride all lie alike */
-    for (size_t i = 0; i < checked && element > 1; i++)
-        MOT_REQUIRE((uintptr_t)mot_batch_view(batch, i).data % element == 0, error,
+    for (size_t i = 0; i < checked && element > 1; i++) {
+        const mot_view view = mot_batch_view(batch, i);
+        MOT_REQUIRE((uintptr_t)view.data % element == 0, error,
                     "%s image %zu: data is not aligned to the %zu bytes of a component", name, i, element);
+        MOT_REQUIRE(view.pixel == (int32_t)view.pixel, error,
+                    "%s image %zu: its pixel stride is %" PRId64 " bytes, want under 2^31 on CUDA", name, i,
+                    view.pixel);
+    }
     if (!batch->images)
         return check_pixels(s, name, 0, batch->data, error);
     allocation last = { 0, 0 }; /* most images are in few allocations, and each query takes 0.1 us */
