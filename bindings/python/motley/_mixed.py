@@ -225,18 +225,12 @@ def targets_of(mixed: Any, labels: Labels | None, count: int, classes: int | Non
     on that device, too, nothing waits for them: the targets of a label that is no class, or no share, are NaN."""
     if labels is None:
         raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
-    given: Any = labels
-    if not hasattr(given, "shape"):
-        given = [*map(numbers_of, given)] if hasattr(given, "__iter__") else ()
-    shape = tuple(given.shape) if hasattr(given, "shape") else _shape_of(given)
-    if not shape:
-        raise ArgumentError(f"labels are {labels!r:.60}, want whole numbers, or soft targets [N, classes]")
-    soft, on_device = len(shape) == 2, _on_device(given, like)
-    listed = [0] if on_device else given.tolist() if hasattr(given, "tolist") else list(given)
-    whole_numbers = not given.is_floating_point() if on_device else all(hasattr(n, "__index__") for n in listed)
-    if not (soft or whole_numbers) and len(shape) == 1:
-        name = "float" if on_device else type(listed[0]).__name__
-        raise ArgumentError(f"labels are {name}s, want whole numbers, or soft targets [N, classes]")
+    on_device = _on_device(labels, like)
+    given: Any = labels if on_device else _numbers_in(labels)
+    shape = tuple(given.shape)
+    soft = len(shape) == 2
+    if len(shape) == 1 and (given.is_floating_point() if on_device else given.dtype.kind == "f" and given.size):
+        raise ArgumentError("labels are floats, want whole numbers, or soft targets [N, classes]")
     classes = _classes(shape, count, classes)
     dtype = "float32" if soft else "int64"
     if on_device:
@@ -249,8 +243,8 @@ def targets_of(mixed: Any, labels: Labels | None, count: int, classes: int | Non
         import numpy
 
         if soft:
-            _refuse_class_numbers(numpy.array(listed), shape)
-        numbers, targets = numpy.array(listed, dtype), numpy.empty((count, classes), "float32")
+            _refuse_class_numbers(given, shape)
+        numbers, targets = given.astype(dtype), numpy.empty((count, classes), "float32")
     if count:
         pointer = kind_of(type(targets)).pointer
         address = ffi.cast("float *" if soft else "int64_t *", pointer(numbers))
@@ -264,10 +258,18 @@ def targets_of(mixed: Any, labels: Labels | None, count: int, classes: int | Non
     return images.like_foreign(targets, like.given) if like.foreign else targets
 
 
-def _shape_of(labels: Sequence[Any]) -> tuple[int, ...]:
-    """Of a list; () where its rows differ, or where it is none."""
-    rows = {len(row) if isinstance(row, (list, tuple)) else 0 for row in labels}
-    return () if len(rows) > 1 or labels == () else (len(labels), *(rows - {0}))
+def _numbers_in(labels: Any) -> Any:
+    """Labels on the host as one NumPy array of numbers, whatever holds them."""
+    import numpy
+
+    rows, numbers = numbers_of(labels), None
+    try:
+        numbers = numpy.array([*map(numbers_of, rows)] if hasattr(rows, "__iter__") else rows)
+    except (TypeError, ValueError):  # as of rows that differ in length
+        pass
+    if numbers is None or numbers.ndim == 0 or numbers.dtype.kind not in "biuf":
+        raise ArgumentError(f"labels are {labels!r:.60}, want whole numbers, or soft targets [N, classes]")
+    return numbers
 
 
 def _on_device(labels: Any, like: Any) -> bool:

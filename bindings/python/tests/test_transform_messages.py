@@ -15,6 +15,20 @@ F = motley.Follow(T)
 MIX = motley.mix(mixup=0.2, classes=2)
 SIZES = motley.mix(share=(0.5, 0.5), p=0, sizes=[8], epoch=0)
 JOIN = motley.mix(share=(0.5, 0.5))
+SOFT = motley.mix(mixup=0.2, classes=2)
+HALF = np.full((2, 2), 0.5)
+SOFT_LABELS = [
+    ([[[], []], [[], []]], r"labels have shape \(2, 2, 0\), want \[2\] or \[2, classes\]"),
+    (np.ones((2, 2, 2)).tolist(), r"labels have shape \(2, 2, 2\), want \[2\]"),
+    ([HALF, HALF], r"labels have shape \(2, 2, 2\), want \[2\]"),
+    ([[0.5, [0.5]], [1, 0]], "want whole numbers, or soft targets"),
+    ([[0.5, None], [1, 0]], "want whole numbers, or soft targets"),
+    ([["0.5", "0.5"], [1, 0]], "want whole numbers, or soft targets"),
+    ([[0.5, 0.5j], [1, 0]], "want whole numbers, or soft targets"),
+    (HALF.astype(complex), "want whole numbers, or soft targets"),
+    ([0.5, 1.0], "labels are floats, want whole numbers"),
+    ({0, 1}, "is a set, whose order says nothing"),
+]
 BOX, PICTURE = np.array([[1.0, 2, 9, 8]]), PIL.Image.new("RGB", (16, 16))
 
 
@@ -52,6 +66,8 @@ CALLS = {
         "image 2 has label 2, want 0 to 1, as there are 2 classes"),
     "a label": (lambda: MIX(X, labels=3), "labels are 3, want whole numbers, or soft targets"),
     "rows of labels": (lambda: MIX(X, labels=[[0.5, 0.5]] * 3 + [[1]]), "labels are .*want whole numbers, or soft"),
+    **{f"soft labels {number}": (lambda rows=rows: SOFT(X[:2], labels=rows, sample_ids=[0, 1], epoch=0), words)
+        for number, (rows, words) in enumerate(SOFT_LABELS)},
     "a partner": (lambda: MIX(X, labels=[0, 1, 0, 1], partners=3), "partners is 3, want the index of each image's"),
     "boxes, rows": (lambda: SIZES(X, labels=targets([[1, 2, 3]])), r"image 0 has 'boxes': .*, want \[n, 4\]"),
     "boxes, flat": (lambda: SIZES(X, labels=targets([1, 2, 3, 4])), r"image 0 has 'boxes': .*, want \[n, 4\]"),
