@@ -154,6 +154,8 @@ def begun(
     targets = _objects.given(labels, policy.name if reads else None)
     size = (policy.size or (call.sizes[0][::-1] if count else (1, 1)))[::-1]
     objects = None if targets is None else _objects.Objects(targets, count, size)
+    if objects is not None and reads:
+        objects.check_boxes()
     if given is None:
         seed, epoch, first, ids, signed, views, _ = numbers
         if signed and lib.has_negative(ids, count):

@@ -100,30 +100,42 @@ class Objects:
         if lib.MOTLEY_MIX_INSTANCES not in kinds:
             return None
         if not self.c.boxes:
+            self.check_boxes()
             self.with_boxes(areas=False)
         return Masks(self, mixed, caller)
 
+    def check_boxes(self) -> None:
+        """Refuses boxes that are not rows of four numbers, for what reads them."""
+        for i, target in enumerate(self.targets):
+            boxes, shape = target["boxes"], getattr(target["boxes"], "shape", None)
+            if not (all(map(_is_row, boxes)) if shape is None else shape[0] == 0 or tuple(shape[1:]) == (4,)):
+                found = f"{boxes!r:.60}" if shape is None else f"an array of shape {tuple(shape)}"
+                raise ArgumentError(f"the target of image {i} has 'boxes': {found}, want [n, 4]")
+
     def check(self, mixed: Any, pastes: Any) -> None:
-        """Refuses targets that cannot be joined as these images are mixed."""
+        """Refuses targets that cannot be joined as these images are mixed. Entries of an image without objects become
+        like those of the first image that is mixed with it."""
+        self.likes: list[int] = []
         for i, one in enumerate(mixed[0 : self.count]):
             names = [name for name in OF_OBJECTS if name in self.targets[i]]
             parts = pastes[one.paste : one.paste + one.pastes] if one.kind == lib.MOTLEY_MIX_PASTE else ()
-            others = {paste.image for paste in parts} if parts else {one.partner} if one.kind else set()
+            images = [paste.image for paste in parts] if parts else [one.partner] if one.kind else []
+            others = [other for other in dict.fromkeys(images) if self.numbers[other]]
+            like = others[0] if others and not self.numbers[i] else i
+            self.likes.append(like)
             for name in names:
                 if parts and name in ("masks", "keypoints"):
                     raise ArgumentError(f"the target of image {i} has {name!r}, which are not pasted: want none")
                 for other in others:
-                    own, theirs = self.targets[i][name], self.targets[other].get(name)
-                    if type(own) is type(theirs) or not self.numbers[other]:
-                        continue
                     if name not in self.targets[other]:
                         raise ArgumentError(
                             f"the target of image {i} has {name!r}, that of image {other}, mixed with it, has not"
                         )
-                    if _kind(own) != _kind(theirs):
+                    own, theirs = self.targets[like][name], self.targets[other][name]
+                    if type(own) is not type(theirs) and _kind(own) != _kind(theirs):
                         raise ArgumentError(
-                            f"the target of image {i} has {name!r} of {_kind(own)}, that of image {other}, mixed with "
-                            f"it, of {_kind(theirs)}: want one kind"
+                            f"the target of image {like} has {name!r} of {_kind(own)}, that of image {other}, mixed "
+                            f"with it, of {_kind(theirs)}: want one kind"
                         )
 
     def list_runs(self, mixed: Any, pastes: Any, extents: Any = ffi.NULL) -> None:
@@ -155,15 +167,19 @@ class Objects:
             for i, result in enumerate(results):
                 masks.finish(result, i, self.objects[self.ends[i] : self.ends[i + 1]])
         if self.size != to:
-            for result, target in zip(results, self.targets):
-                _resize(result, target, self.targets.relative, self.size, to)
+            for result, like in zip(results, self.likes):
+                _resize(result, self.targets[like], self.targets.relative, self.size, to)
         return results
 
     def _gather(self, name: str, results: list[dict[str, Any]], masks: Masks | None) -> None:
         """Gives the targets what the objects of their images have of a name, but where written masks say it."""
         takers = [i for i, result in enumerate(results) if name in result and not (masks and masks.writes(i))]
-        likes = [self.targets[i][name] for i in takers]
-        for i, entries in zip(takers, _together([self._parts(name, i) for i in takers], likes)):
+        likes = [self.targets[self.likes[i]][name] for i in takers]
+        try:
+            joined = _together([self._parts(name, i) for i in takers], likes)
+        except ValueError as wrong:
+            raise ArgumentError(f"the targets have {name!r} that cannot be joined: {wrong}") from None
+        for i, entries in zip(takers, joined):
             results[i][name] = entries
 
     def _parts(self, name: str, i: int) -> list[Any]:
@@ -171,9 +187,9 @@ class Objects:
         for image, first, end, boxed, at in self.runs[i]:
             part = targets[image][name]
             if end - first < self.numbers[image]:
-                part = part[first:end]
+                part = (part if hasattr(part, "shape") else list(part))[first:end]
             if boxed and name == "boxes":
-                form = _format_of(targets[i]["boxes"], targets)
+                form = _format_of(targets[self.likes[i]]["boxes"], targets)
                 sides = self.size if targets.relative else (1, 1)
                 part = _numbers([_box(one.box, form, sides) for one in self.objects[at : at + end - first]], part)
             parts.append(part)
@@ -317,14 +333,12 @@ def _objects_in(target: Any, i: int) -> int:
 
 
 def _length(target: Mapping[str, Any], name: str, i: int) -> int:
-    """How many entries the target of image i has under a name: of boxes rows of four numbers."""
+    """How many entries the target of image i has under a name."""
     values = target[name]
     shape = getattr(values, "shape", None)  # a third of what len() of a tensor takes
     if shape:
-        if name == "boxes" and shape[0] and (len(shape) != 2 or shape[1] != 4):
-            raise ArgumentError(f"the target of image {i} has boxes of shape {tuple(shape)}, want [n, 4]")
         return int(shape[0])
-    if not isinstance(values, (list, tuple)) or (name == "boxes" and not all(map(_is_row, values))):
+    if not isinstance(values, Sequence) or isinstance(values, str):
         wanted = "[n, 4]" if name == "boxes" else "an entry for each box"
         raise ArgumentError(f"the target of image {i} has {name!r}: {values!r:.60}, want {wanted}")
     return len(values)
@@ -332,7 +346,8 @@ def _length(target: Mapping[str, Any], name: str, i: int) -> int:
 
 def _kind(values: Any) -> str:
     """What is joined with its like alone, in the words of an error."""
-    return "Python lists" if isinstance(values, (list, tuple)) else getattr(kind_of(type(values)), "name", "others")
+    kind = kind_of(type(values)) if hasattr(values, "shape") else NumPy
+    return "lists or NumPy arrays" if kind is NumPy else f"{kind.name}s" if kind else type(values).__name__
 
 
 def _is_row(box: Any) -> bool:
@@ -353,7 +368,7 @@ def _box(box: Any, form: str, sides: tuple[int, int]) -> list[float]:
 
 def _numbers(numbers: list[Any], like: Any, dtype: str | None = None) -> Any:
     """Numbers in the library of `like` and on its device, which is not waited for; in its dtype, or in another."""
-    if isinstance(like, (list, tuple)):
+    if not hasattr(like, "shape"):
         return numbers
     if kind_of(type(like)) is Torch:
         torch = sys.modules["torch"]
@@ -367,7 +382,7 @@ def _numbers(numbers: list[Any], like: Any, dtype: str | None = None) -> Any:
 def _together(parts: list[list[Any]], likes: list[Any]) -> list[Any]:
     """For each of `likes` its parts behind each other, of its type. Tensors that are alike become pieces of one, for
     which torch is called once."""
-    parts = [own or [like[:0]] for own, like in zip(parts, likes)]
+    parts = [own or [like[:0] if hasattr(like, "shape") else []] for own, like in zip(parts, likes)]
     first: Any = likes[0] if likes else None
     if kind_of(type(first)) is Torch and all(
         kind_of(type(like)) is Torch and like.dtype == first.dtype and like.device == first.device for like in likes
@@ -387,12 +402,11 @@ def _finished(tensor: Any, like: Any) -> Any:
 def _behind_each_other(parts: list[Any], like: Any) -> Any:
     if kind_of(type(like)) is Torch:
         return _finished(sys.modules["torch"].cat(parts), like)
-    if isinstance(like, (list, tuple)):
+    if not hasattr(like, "shape"):
         return [entry for part in parts for entry in part]
     import numpy
 
-    axes = max(part.ndim for part in parts)  # an image without objects may have an array of shape [0]
-    return numpy.concatenate([part for part in parts if part.ndim == axes])
+    return numpy.concatenate(parts)
 
 
 # ---- batches that are resized ----

@@ -2,6 +2,8 @@
 """Batches of detection against plain NumPy by their sources' rules: pixels, boxes, labels and shares equal, given the
 draw."""
 
+import collections
+import itertools
 import json
 import pathlib
 import sys
@@ -447,6 +449,55 @@ def test_lists_many_and_no_objects():
         none = [{"boxes": empty}, {"boxes": empty}, {"boxes": empty}]
         made = motley.mix(share=(1e-6, 0.5), seed=1)(images, labels=none)[1]
         assert all(len(one["boxes"]) == len(one["mixup"]) == 0 for one in made)
+
+
+def other_kinds_of(target):
+    """The target in other kinds of Python's and NumPy's."""
+    numbers = target["labels"].tolist()
+    yield {name: values.tolist() for name, values in target.items()}
+    yield {"boxes": collections.deque(target["boxes"].tolist()), "labels": range(numbers[0], numbers[-1] + 1)}
+    yield {"boxes": tuple(target["boxes"]), "labels": collections.UserList(numbers)}
+
+
+def test_lists_beside_arrays_and_boxes_of_any_kind():
+    """MixUp alone reads no box, and joins those that are rotated; images without objects may have lists."""
+    images, mix = np.zeros((2, 3, 4, 4), F), motley.mix(share=(0.5, 0.5), layout="chw")
+    some, other = (np.arange(first, first + 10, dtype="float64").reshape(2, 5) for first in (0, 10))
+    first, second = {"boxes": some, "labels": np.array([1, 2])}, {"boxes": other, "labels": np.array([3, 4])}
+    none, wanted = {"boxes": [], "labels": []}, np.concatenate([some, other])
+    for one, two in itertools.product((first, *other_kinds_of(first)), (second, *other_kinds_of(second))):
+        made = mix(images, labels=[one, two])[1]
+        assert np.array_equal(np.array([*made[0]["boxes"]]), wanted)
+        assert [*made[0]["labels"]] == [1, 2, 3, 4] and [*made[1]["labels"]] == [3, 4, 1, 2]
+        assert isinstance(made[0]["boxes"], np.ndarray if one is first else list)
+    for one in (first, *other_kinds_of(first)):
+        for targets in ([none, one], [one, none]):
+            for joined in mix(images, labels=targets)[1]:
+                assert np.array_equal([*joined["boxes"]], some) and [*joined["labels"]] == [1, 2]
+                assert type(joined["mixup"]) is (np.ndarray if one is first else list)
+
+
+def test_images_without_objects_get_tensors():
+    torch = pytest.importorskip("torch")
+    tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+    images, joins = np.zeros((2, 3, 16, 16), F), motley.mix(share=(0.5, 0.5), layout="chw")
+    mix = motley.mix(share=(0.5, 0.5), paste=3, p=0, sizes=[8], context=(0, 0), layout="chw")
+    boxes = tv_tensors.BoundingBoxes([[2.0, 2, 4, 4]], format="cxcywh", canvas_size=(16, 16))
+    plain = {"boxes": torch.tensor([[0.0, 0, 4, 4]]), "labels": torch.tensor([7])}
+    none, ours = {"boxes": [], "labels": []}, {"boxes": boxes, "labels": torch.tensor([7])}
+    pasted = 0
+    for one, join in ((plain, joins), (ours, joins), (plain, mix), (ours, mix)):
+        made = join(images, labels=motley.Targets([none, one], "xyxy"), sample_ids=[0, 1], epoch=0)[1]
+        for joined in made:
+            count = len(joined["boxes"])
+            pasted += count
+            assert type(joined["boxes"]) is type(one["boxes"]) or not count
+    assert pasted > 4
+    refused(
+        "'labels' of torch tensors, that of image ., mixed with it, of lists or NumPy arrays: want one kind|"
+        "'labels' of lists or NumPy arrays, that of image ., mixed with it, of torch tensors: want one kind",
+        joins, images, labels=[plain, {"boxes": plain["boxes"], "labels": [7]}],
+    )  # fmt: skip
 
 
 def test_what_is_refused():
