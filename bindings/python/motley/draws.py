@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._core import ffi, lib
@@ -84,7 +84,7 @@ class Drawn:
         """What `plain` returned, read back: for each image the list of its steps, or the object that `motley apply
         --draws` wrote. They have to be for these sizes, and of that policy or transform, as far as they say."""
         transform = transform_in(source)
-        if not isinstance(draws, (list, tuple)):
+        if not _is_listed(draws):
             raise ArgumentError(f"draws is {draws!r:.60}, want the list that return_draws gave")
         for_each("draws", len(draws), len(sizes), "entries")
         name = None if source is None else source.name
@@ -190,7 +190,7 @@ def boxes_given(policy: Policy, boxes: tuple[Any, Any] | None) -> bool:
 def same_boxes(boxes: Sequence[Sequence[float]], count: int) -> tuple[Any, Any]:
     """The same boxes, rows of left, top, right and bottom, for each of `count` images, as Drawn.of takes them."""
     try:
-        rows = [[*map(float, row)] for row in boxes]
+        rows = [[] if isinstance(row, (str, bytes)) else [*map(float, row)] for row in boxes]
     except (TypeError, ValueError):
         rows = [[]]
     if any(len(row) != 4 for row in rows):
@@ -223,7 +223,7 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
             matrix.
         size: (height, width) of the images, or a list with that of each.
     """
-    if not isinstance(draws, (list, tuple)) or not hasattr(size, "__len__"):
+    if not _is_listed(draws) or not hasattr(size, "__len__"):
         wanted = "the draws that a transform returns, and (height, width) or a list of these"
         raise ArgumentError(f"draws is {draws!r:.60} and size {size!r:.60}, want {wanted}")
     single = _is_one(draws)
@@ -233,6 +233,12 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     drawn = Drawn.read(every, [(width, height) for height, width in sizes], channels)
     found = [[list(row) for row in matrix] for matrix in drawn.matrices()]
     return found[0] if single else found
+
+
+def _is_listed(draws: Any) -> bool:
+    """Whether this is a list of any kind, and no array."""
+    listed = hasattr(draws, "__len__") and hasattr(draws, "__iter__") and not hasattr(draws, "shape")
+    return listed and not isinstance(draws, (str, Mapping))
 
 
 def _is_one(draws: Sequence[Any]) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws as plain data: out of a stage, through JSON, and in again, to the same bytes."""
 
+import collections
 import json
 
 import numpy as np
@@ -75,6 +76,15 @@ def test_wrong_draws(pixels, draws, message):
     before = pixels.copy()
     refused(message, motley.Transform("rand_augment").replay, pixels, draws, out=pixels, error=ValueError)
     assert (pixels == before).all()
+
+
+@pytest.mark.parametrize("kind", [collections.deque, collections.UserList, tuple])
+def test_draws_may_be_in_any_list(pixels, kind):
+    transform = motley.Transform("rand_augment")
+    wanted, draws = transform(pixels, sample_ids=range(len(pixels)), epoch=0, return_draws=True)
+    assert (transform.replay(pixels, kind(draws)) == wanted).all()
+    size = pixels.shape[1:3]
+    assert motley.draws.matrices(kind(draws), size) == motley.draws.matrices(draws, size)
 
 
 def test_custom_operations_cannot_be_replayed(pixels):

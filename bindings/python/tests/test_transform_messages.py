@@ -86,6 +86,8 @@ CALLS = {
     "view": (lambda: T(X, view="a", views=2), "view is 'a', want a whole number"),
     "a number of ids": (lambda: T.draw(sample_ids=2.5, epoch=0), "one of sample_ids is 2.5, want a whole number"),
     "boxes of draw": (lambda: T.draw(boxes=[[1, 2, 3]]), "boxes is .*, want rows of left, top, right and bottom"),
+    "boxes as text": (lambda: T.draw(boxes=["1234"]), r"boxes is \['1234'\], want rows of left, top, right and bottom"),
+    "replay of text": (lambda: T.replay(X, "[[]]"), r"draws is '\[\[\]\]', want the list that return_draws gave"),
     "replay": (lambda: T.replay(X, 5), "draws is 5, want the list that return_draws gave"),
     "replay of views": (lambda: motley.Transform("dino").replay(X, []), "draws is .*want the dictionary .*'global_1'"),
     "matrices": (lambda: motley.draws.matrices([[]], None), "size None, want the draws"),
