@@ -6,6 +6,7 @@ the word by apart()."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import sys
@@ -16,6 +17,7 @@ from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, Foreign, Torch, address, as_known, device_for, device_of, is_jax, name_of, pointer_of
 from ._arrays import taken
+from ._images import Captured
 from ._native import ArgumentError, UnsupportedError, child, epoch_given, for_each, is_bool, seed_given
 from ._native import view_given, whole
 
@@ -284,13 +286,19 @@ class Sampled:
             self.counter[0] = epoch
 
     def _same(self) -> Any:
-        """Another object with the same state, which also counts in the same place."""
+        """Another object with the same state, which also counts and keeps what graphs captured in the same place."""
         made = object.__new__(type(self))
-        vars(made).update(vars(self))
+        vars(made).update(vars(self), _captured=self._captured)
         return made
+
+    @functools.cached_property
+    def _captured(self) -> Captured:
+        """Made when it is asked for, as copies and those pickled by earlier versions have none."""
+        return Captured()
 
     def __copy__(self) -> Any:
         made = self._same()
+        del vars(made)["_captured"]
         made._words = Source(self.seed, self.generator, self._words.count, self._words.copy)
         return made
 

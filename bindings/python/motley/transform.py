@@ -154,7 +154,7 @@ class Transform(Sampled):
         follow: Mapping[Any, Kind] | None = None,
         counter: Array | None = None,
     ) -> None:
-        self.policy, self._captured = Policy(policy), images.Captured()
+        self.policy = Policy(policy)
         self._begin(seed, generator, epoch, counter)
         self.views = whole("views", views, 1, 65536, "from 1")
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
