@@ -266,7 +266,7 @@ def _numbers_in(labels: Any) -> Any:
 
     rows, numbers = numbers_of(labels), None
     try:
-        numbers = numpy.array([*map(numbers_of, rows)] if hasattr(rows, "__iter__") else rows)
+        numbers = numpy.array([*map(numbers_of, rows)] if rows is labels and hasattr(rows, "__iter__") else rows)
     except (TypeError, ValueError):  # as of rows that differ in length
         pass
     if numbers is None or numbers.ndim == 0 or numbers.dtype.kind not in "biuf":
