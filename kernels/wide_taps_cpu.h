@@ -154,7 +154,7 @@ INLINE void load_taps(const image *from, int c, int bands, const places *restric
     }
 }
 
-/* Bands c.. of a run, of which `at` has the results. `cubic` and `bands` are constants, and so is range->whole. */
+/* Bands c.. of a run, of which `at` has the results. `bands`, `whole` and `cubic` are constants. */
 INLINE void between_as(const mot_wide *wide, const mot_step *step, const image *from, const places *restrict p, int c,
                        int bands, float *const *at, int n, int whole, int cubic)
 {
@@ -172,11 +172,12 @@ INLINE void between_as(const mot_wide *wide, const mot_step *step, const image *
                 const double dx = p->dx[first + x], dy = p->dy[first + x];
                 double v;
                 if (cubic) {
-                    const float *const k = tap + x * 4, *const l = k + BLOCK * 4, *const m = l + BLOCK * 4,
-                                       *const o = m + BLOCK * 4;
-                    v = mot_warp_cubic(
-                        mot_wide_cubic(k[0], k[1], k[2], k[3], dx), mot_wide_cubic(l[0], l[1], l[2], l[3], dx),
-                        mot_wide_cubic(m[0], m[1], m[2], m[3], dx), mot_wide_cubic(o[0], o[1], o[2], o[3], dx), dy);
+                    double row[4];
+                    for (int k = 0; k < 4; k++) {
+                        const float *const at_row = tap + (k * BLOCK + x) * 4;
+                        row[k] = mot_wide_cubic(at_row[0], at_row[1], at_row[2], at_row[3], dx);
+                    }
+                    v = mot_warp_cubic(row[0], row[1], row[2], row[3], dy);
                 } else {
                     const float *const top = tap + x * 2, *const bottom = tap + (BLOCK + x) * 2;
                     v = mot_wide_bilinear(top[0], top[1], bottom[0], bottom[1], dx, dy);
