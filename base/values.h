@@ -51,7 +51,7 @@ motley_status mot_check_place(const motley_place *place, size_t i, const int32_t
                               motley_error *error);
 
 /* The parts of a place: what comes first, all of the image if it is resized once, and the rest, for an image that what
- * comes first has made. By the `first` of the rest its readers still know whether anything does. */
+ * comes first has made. The rest keeps `first`, by which its readers know that the image is resized twice. */
 motley_place mot_first_place(const motley_place *place, int32_t width, int32_t height);
 motley_place mot_last_place(const motley_place *place);
 

@@ -13,7 +13,7 @@
 
 #define RUN 1024 /* components that are worked on while they are in the first cache */
 #ifdef VECTOR_BYTES
-#define LANES (VECTOR_BYTES / 4) /* floats of a vector; wider ones than a set has are kept in memory */
+#define LANES (VECTOR_BYTES / 4) /* floats of a vector; compilers keep in memory what is wider */
 #else
 #define LANES 4
 #endif
@@ -144,7 +144,8 @@ static void bins_of(const float *restrict run, int n, const mot_range *of, int32
     }
 }
 
-/* What a histogram is made for: a table of its bins. Loops that look up and compute are not made of vectors. */
+/* Gives each component what a table of the bins has for it. A loop that looks up is not vectorised: it does nothing
+ * else. */
 static void look_up(float *restrict run, int n, const mot_wide_stats *restrict stats, const mot_range *of)
 {
     const mot_range range = *of;

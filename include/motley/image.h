@@ -43,7 +43,7 @@ typedef struct motley_image {
     void *data;
     int32_t width, height;  /* pixels, 1..1048576, and at most 2^31-1 of them in an image */
     int64_t row_stride;     /* bytes from a pixel to the one below; may be negative */
-    int64_t pixel_stride;   /* bytes to the pixel on the right */
+    int64_t pixel_stride;   /* bytes to the pixel on the right; under 2^31 on CUDA, but for components of a byte */
     int64_t channel_stride; /* bytes to the next channel of the pixel */
 } motley_image;
 
